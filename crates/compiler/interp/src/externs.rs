@@ -11,13 +11,10 @@ use hopwright_ir::{custom_crc, hash};
 
 impl Machine<'_> {
     pub(super) fn call(&mut self, call: &ExternCall) -> Result<(), Fault> {
-        let span = call.span;
         if self.observer.is_some() {
             let args = self.arguments(call);
             self.tell(Event::Extern { call, args: &args });
         }
-        let fault = |message: String| Fault { message, span };
-        let malformed = || fault(format!("malformed call of {:?}", call.function));
         match (&call.function, call.args.as_slice()) {
             (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
                 let index = self.eval_u64(index);
@@ -35,16 +32,12 @@ impl Machine<'_> {
                 self.recount_hit(*id, bytes);
             }
             (ExternFn::MeterExecute(id), [ExternArg::In(index), ExternArg::Out(slot)]) => {
-                let (index, bytes) = (self.eval_u64(index), self.packet.bytes.len() as u64);
-                if let Some(color) = self.measure(*id, index, bytes) {
-                    self.assign_bits(*slot, (color as u8).into(), call);
-                }
+                let bytes = self.packet.bytes.len() as u64;
+                self.execute_meter(*id, index, bytes, *slot, call);
             }
             (ExternFn::MeterExecuteBytes(id), [ExternArg::In(index), ExternArg::In(bytes), ExternArg::Out(slot)]) => {
-                let (index, bytes) = (self.eval_u64(index), self.eval_u64(bytes));
-                if let Some(color) = self.measure(*id, index, bytes) {
-                    self.assign_bits(*slot, (color as u8).into(), call);
-                }
+                let bytes = self.eval_u64(bytes);
+                self.execute_meter(*id, index, bytes, *slot, call);
             }
             (ExternFn::DirectMeterRead(_), [ExternArg::Out(slot)]) => {
                 self.assign_bits(*slot, (self.color as u8).into(), call);
@@ -68,29 +61,6 @@ impl Machine<'_> {
                 let index = self.eval_u64(index);
                 let value = self.eval(value).bits;
                 self.store.write_register(*id, index, value);
-            }
-            (
-                ExternFn::Hash(algorithm),
-                [ExternArg::Out(result), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
-            ) => {
-                let data = self.concatenate(data).into_bytes();
-                let (base, max) = (self.eval(base).bits, self.eval(max).bits);
-                let value = hash::hash_in_range(*algorithm, &data, &base, &max);
-                self.assign_bits(*result, value, call);
-            }
-            (
-                ExternFn::CustomCrc(algorithm),
-                [ExternArg::Out(result), ExternArg::List(data), ExternArg::In(first), ExternArg::In(second)],
-            ) => {
-                let data = self.concatenate(data).into_bytes();
-                let words = [self.eval_u64(first), self.eval_u64(second)];
-                self.assign_bits(*result, custom_crc::crc(*algorithm, words, &data).into(), call);
-            }
-            (ExternFn::Random, [ExternArg::Out(result), ExternArg::In(lo), ExternArg::In(hi)]) => {
-                let (lo, hi) = (self.eval(lo).bits, self.eval(hi).bits);
-                if let Some(value) = self.externs.random.between(&lo, &hi) {
-                    self.assign_bits(*result, value, call);
-                }
             }
             (ExternFn::Digest(name), [ExternArg::In(receiver), ExternArg::List(data)]) => {
                 let digest = Digest {
@@ -119,11 +89,43 @@ impl Machine<'_> {
                         ExternFn::Assert => "assertion",
                         _ => "assumption",
                     };
-                    return Err(fault(format!("{what} failed")));
+                    return Err(Fault { message: format!("{what} failed"), span: call.span });
                 }
             }
             (ExternFn::LogMsg(format), []) => self.log(format, &[], call),
             (ExternFn::LogMsg(format), [ExternArg::List(data)]) => self.log(format, data, call),
+            (ExternFn::Named { instance, name, .. }, _) => self.call_named(*instance, name, call)?,
+            _ => return self.compute(call),
+        }
+        Ok(())
+    }
+
+    /// Random numbers, hashes, checksums and sums of bits.
+    fn compute(&mut self, call: &ExternCall) -> Result<(), Fault> {
+        match (&call.function, call.args.as_slice()) {
+            (ExternFn::Random, [ExternArg::Out(result), ExternArg::In(lo), ExternArg::In(hi)]) => {
+                let (lo, hi) = (self.eval(lo).bits, self.eval(hi).bits);
+                if let Some(value) = self.externs.random.between(&lo, &hi) {
+                    self.assign_bits(*result, value, call);
+                }
+            }
+            (
+                ExternFn::Hash(algorithm),
+                [ExternArg::Out(result), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
+            ) => {
+                let data = self.concatenate(data).into_bytes();
+                let (base, max) = (self.eval(base).bits, self.eval(max).bits);
+                let value = hash::hash_in_range(*algorithm, &data, &base, &max);
+                self.assign_bits(*result, value, call);
+            }
+            (
+                ExternFn::CustomCrc(algorithm),
+                [ExternArg::Out(result), ExternArg::List(data), ExternArg::In(first), ExternArg::In(second)],
+            ) => {
+                let data = self.concatenate(data).into_bytes();
+                let words = [self.eval_u64(first), self.eval_u64(second)];
+                self.assign_bits(*result, custom_crc::crc(*algorithm, words, &data).into(), call);
+            }
             (
                 ExternFn::VerifyChecksum { algorithm, payload },
                 [ExternArg::In(condition), ExternArg::List(data), ExternArg::In(checksum)],
@@ -162,10 +164,19 @@ impl Machine<'_> {
                 let count = self.eval(value).bits.count_ones();
                 self.assign_bits(*ones, count.into(), call);
             }
-            (ExternFn::Named { instance, name, .. }, _) => self.call_named(*instance, name, call)?,
-            _ => return Err(malformed()),
+            _ => {
+                let message = format!("malformed call of {:?}", call.function);
+                return Err(Fault { message, span: call.span });
+            }
         }
         Ok(())
+    }
+
+    fn execute_meter(&mut self, id: ExternId, index: &Expr, bytes: u64, slot: SlotId, call: &ExternCall) {
+        let index = self.eval_u64(index);
+        if let Some(color) = self.measure(id, index, bytes) {
+            self.assign_bits(slot, (color as u8).into(), call);
+        }
     }
 
     fn assign_bits(&mut self, slot: SlotId, value: BigUint, call: &ExternCall) {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::address::{match_text, value_text};
 use super::{Decision, Event, Observer, Stage, Value};
-use hopwright_ir::{ExternFn, Pipeline, SlotKind, Span, Target};
+use hopwright_ir::{ActionCall, ExternCall, ExternFn, Pipeline, SlotKind, Span, Table, TableEntry, Target};
 
 /// Collects the lines of a trace.
 #[derive(Debug)]
@@ -55,20 +55,82 @@ fn values(values: &[Value]) -> String {
     values.iter().map(|v| format!("{:#x}", v.bits)).collect::<Vec<_>>().join(", ")
 }
 
+fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Parser => "parser",
+        Stage::VerifyChecksum => "verify checksum",
+        Stage::Ingress => "ingress",
+        Stage::Egress => "egress",
+        Stage::ComputeChecksum => "compute checksum",
+        Stage::Deparser => "deparser",
+    }
+}
+
+fn extern_text(pipeline: &Pipeline, call: &ExternCall, args: &[Value]) -> String {
+    match &call.function {
+        ExternFn::Named { instance, name, .. } => match instance {
+            Some(id) => format!("{}.{name}(..)", pipeline[*id].name),
+            None => format!("{name}(..)"),
+        },
+        other => {
+            let name = match other.object() {
+                Some(id) => format!("{}.{}", pipeline[id].name, other.name()),
+                None => format!("{other:?}").split(['(', ' ', '{']).next().unwrap_or_default().to_string(),
+            };
+            format!("{name}({})", values(args))
+        }
+    }
+}
+
+fn decision_text(decision: &Decision) -> String {
+    match decision {
+        Decision::Unicast { port } => format!("  => egress port {port}"),
+        Decision::Multicast { group, copies } => format!("  => multicast group {group}: {copies} copies"),
+        Decision::DropIngress => "  => dropped by ingress".into(),
+        Decision::DropEgress => "  => dropped by egress".into(),
+        Decision::Resubmit => "  => resubmitted".into(),
+        Decision::Recirculate => "  => recirculated".into(),
+        Decision::CloneIngress { session } => format!("  => cloned at ingress to session {session}"),
+        Decision::CloneEgress { session } => format!("  => cloned at egress to session {session}"),
+        Decision::NoHeadroom { length } => {
+            format!("  => dropped: {length} bytes are more than packet buffers have room for")
+        }
+        Decision::Digest => "  => digest".into(),
+        Decision::Sent { port, length } => format!("  => sent to port {port}, {length} bytes"),
+    }
+}
+
+impl Trace<'_> {
+    fn table(&mut self, table: &Table, keys: &[Value], entry: Option<&TableEntry>, action: &ActionCall, span: Span) {
+        let names =
+            table.keys.iter().zip(keys).map(|(k, v)| format!("{}={}", k.name, value_text(&k.name, v.width, &v.bits)));
+        let text = format!("table {} ({})", table.name, names.collect::<Vec<_>>().join(", "));
+        self.line(span, &text);
+        let found = match entry {
+            Some(entry) => {
+                let matches = table.keys.iter().zip(keys).zip(&entry.matches);
+                let matches = matches.map(|((k, v), m)| match_text(&k.name, v.width, m));
+                format!("hit ({})", matches.collect::<Vec<_>>().join(", "))
+            }
+            None => "miss".into(),
+        };
+        let model = &self.pipeline[action.action];
+        let args = model
+            .params
+            .iter()
+            .zip(&action.args)
+            .map(|(p, v)| format!("{}={}", p.name, value_text(&p.name, p.ty.width(), v)));
+        let text = format!("  {found} -> {}({})", model.name, args.collect::<Vec<_>>().join(", "));
+        self.line(model.span, &text);
+    }
+}
+
 impl Observer for Trace<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let pipeline = self.pipeline;
         match event {
             Event::Enter(stage) => {
-                let name = match stage {
-                    Stage::Parser => "parser",
-                    Stage::VerifyChecksum => "verify checksum",
-                    Stage::Ingress => "ingress",
-                    Stage::Egress => "egress",
-                    Stage::ComputeChecksum => "compute checksum",
-                    Stage::Deparser => "deparser",
-                };
-                let _ = writeln!(self.lines, "  {name}");
+                let _ = writeln!(self.lines, "  {}", stage_name(*stage));
             }
             Event::State { state, span } => {
                 let text = format!("state {}", pipeline.parser.states[state.0 as usize].name);
@@ -100,68 +162,15 @@ impl Observer for Trace<'_> {
                 self.line(*span, &text);
             }
             Event::Table { table, keys, entry, action, span } => {
-                let table = &pipeline[*table];
-                let names = table
-                    .keys
-                    .iter()
-                    .zip(*keys)
-                    .map(|(k, v)| format!("{}={}", k.name, value_text(&k.name, v.width, &v.bits)));
-                let text = format!("table {} ({})", table.name, names.collect::<Vec<_>>().join(", "));
-                self.line(*span, &text);
-                let found = match entry {
-                    Some(entry) => {
-                        let matches = table.keys.iter().zip(*keys).zip(&entry.matches);
-                        let matches = matches.map(|((k, v), m)| match_text(&k.name, v.width, m));
-                        format!("hit ({})", matches.collect::<Vec<_>>().join(", "))
-                    }
-                    None => "miss".into(),
-                };
-                let model = &pipeline[action.action];
-                let args = model
-                    .params
-                    .iter()
-                    .zip(&action.args)
-                    .map(|(p, v)| format!("{}={}", p.name, value_text(&p.name, p.ty.width(), v)));
-                let text = format!("  {found} -> {}({})", model.name, args.collect::<Vec<_>>().join(", "));
-                self.line(model.span, &text);
+                self.table(&pipeline[*table], keys, *entry, action, *span);
             }
-            Event::Extern { call, args } => {
-                // Named objects may have arguments derived from keys, so only the names are shown.
-                let text = match &call.function {
-                    ExternFn::Named { instance, name, .. } => match instance {
-                        Some(id) => format!("{}.{name}(..)", pipeline[*id].name),
-                        None => format!("{name}(..)"),
-                    },
-                    other => {
-                        let name = match other.object() {
-                            Some(id) => format!("{}.{}", pipeline[id].name, other.name()),
-                            None => format!("{other:?}").split(['(', ' ', '{']).next().unwrap_or_default().to_string(),
-                        };
-                        format!("{name}({})", values(args))
-                    }
-                };
-                self.line(call.span, &text);
-            }
+            // Named objects may have arguments derived from keys, so only the names are shown.
+            Event::Extern { call, args } => self.line(call.span, &extern_text(pipeline, call, args)),
             Event::Log { message, span } => self.line(*span, &format!("log: {message}")),
             Event::Exit { span } => self.line(*span, "exit"),
             Event::Emit { header, span } => self.line(*span, &format!("emit {}", pipeline[*header].name)),
             Event::Decision(decision) => {
-                let text = match decision {
-                    Decision::Unicast { port } => format!("  => egress port {port}"),
-                    Decision::Multicast { group, copies } => format!("  => multicast group {group}: {copies} copies"),
-                    Decision::DropIngress => "  => dropped by ingress".into(),
-                    Decision::DropEgress => "  => dropped by egress".into(),
-                    Decision::Resubmit => "  => resubmitted".into(),
-                    Decision::Recirculate => "  => recirculated".into(),
-                    Decision::CloneIngress { session } => format!("  => cloned at ingress to session {session}"),
-                    Decision::CloneEgress { session } => format!("  => cloned at egress to session {session}"),
-                    Decision::NoHeadroom { length } => {
-                        format!("  => dropped: {length} bytes are more than packet buffers have room for")
-                    }
-                    Decision::Digest => "  => digest".into(),
-                    Decision::Sent { port, length } => format!("  => sent to port {port}, {length} bytes"),
-                };
-                let _ = writeln!(self.lines, "{text}");
+                let _ = writeln!(self.lines, "{}", decision_text(decision));
             }
         }
     }

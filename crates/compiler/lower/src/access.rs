@@ -22,109 +22,35 @@ fn scan<'p>(e: &'p hir::Expr, paths: &mut Vec<&'p hir::Expr>, calls: &mut Vec<&'
         paths.push(e);
         return scan_indices(e, paths, calls);
     }
-    match &e.kind {
-        hir::ExprKind::Unary(_, a) | hir::ExprKind::Slice(a, ..) | hir::ExprKind::Cast(a) => scan(a, paths, calls),
-        hir::ExprKind::Binary(_, a, b) => {
-            scan(a, paths, calls);
-            scan(b, paths, calls);
-        }
-        hir::ExprKind::Mux(a, b, c) => {
-            scan(a, paths, calls);
-            scan(b, paths, calls);
-            scan(c, paths, calls);
-        }
-        hir::ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| scan(m, paths, calls)),
-        hir::ExprKind::Call(call) => scan_call(call, paths, calls),
-        _ => {}
+    if let hir::ExprKind::Call(call) = &e.kind {
+        calls.push(call);
     }
+    e.parts().into_iter().for_each(|part| scan(part, paths, calls));
 }
 
 /// Collects what the indices inside a path read.
 fn scan_indices<'p>(e: &'p hir::Expr, paths: &mut Vec<&'p hir::Expr>, calls: &mut Vec<&'p hir::Call>) {
-    match &e.kind {
-        hir::ExprKind::Index(inner, index) => {
-            scan(index, paths, calls);
-            scan_indices(inner, paths, calls);
-        }
-        hir::ExprKind::Field(inner, _)
-        | hir::ExprKind::StackNext(inner)
-        | hir::ExprKind::StackLast(inner)
-        | hir::ExprKind::StackLastIndex(inner)
-        | hir::ExprKind::Slice(inner, ..)
-        | hir::ExprKind::Cast(inner) => scan_indices(inner, paths, calls),
-        hir::ExprKind::Var(_) => {}
-        _ => scan(e, paths, calls),
+    if let hir::ExprKind::Index(_, index) = &e.kind {
+        scan(index, paths, calls);
     }
-}
-
-fn scan_call<'p>(call: &'p hir::Call, paths: &mut Vec<&'p hir::Expr>, calls: &mut Vec<&'p hir::Call>) {
-    calls.push(call);
-    if let hir::Callee::Builtin(receiver, _) = &call.callee {
-        scan(receiver, paths, calls);
+    match e.base() {
+        Some(inner) => scan_indices(inner, paths, calls),
+        None if matches!(e.kind, hir::ExprKind::Var(_)) => {}
+        None => scan(e, paths, calls),
     }
-    call.args.iter().filter_map(|a| a.value.as_ref()).for_each(|e| scan(e, paths, calls));
 }
 
 /// Calls `f` for an expression and all expressions in it.
 fn exprs<'p>(e: &'p hir::Expr, f: &mut impl FnMut(&'p hir::Expr)) {
     f(e);
-    match &e.kind {
-        hir::ExprKind::Field(a, _)
-        | hir::ExprKind::StackNext(a)
-        | hir::ExprKind::StackLast(a)
-        | hir::ExprKind::StackLastIndex(a)
-        | hir::ExprKind::Unary(_, a)
-        | hir::ExprKind::Slice(a, ..)
-        | hir::ExprKind::Cast(a) => exprs(a, f),
-        hir::ExprKind::Index(a, b) | hir::ExprKind::Binary(_, a, b) => {
-            exprs(a, f);
-            exprs(b, f);
-        }
-        hir::ExprKind::Mux(a, b, c) => [a, b, c].into_iter().for_each(|e| exprs(e, f)),
-        hir::ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| exprs(m, f)),
-        hir::ExprKind::Call(call) => {
-            if let hir::Callee::Builtin(receiver, _) = &call.callee {
-                exprs(receiver, f);
-            }
-            call.args.iter().filter_map(|a| a.value.as_ref()).for_each(|e| exprs(e, f));
-        }
-        hir::ExprKind::Int(_)
-        | hir::ExprKind::Bool(_)
-        | hir::ExprKind::String(_)
-        | hir::ExprKind::Object(_)
-        | hir::ExprKind::Error(_)
-        | hir::ExprKind::EnumMember(..)
-        | hir::ExprKind::Var(_)
-        | hir::ExprKind::Invalid
-        | hir::ExprKind::TableHit(..) => {}
-    }
+    e.parts().into_iter().for_each(|part| exprs(part, f));
 }
 
 /// Calls `f` for all statements, outer ones before inner ones.
 fn stmts<'p>(list: &'p [hir::Stmt], f: &mut impl FnMut(&'p hir::Stmt)) {
     for stmt in list {
         f(stmt);
-        match &stmt.kind {
-            hir::StmtKind::If(_, a, b) => {
-                stmts(a, f);
-                stmts(b, f);
-            }
-            hir::StmtKind::SwitchTable(_, cases) => cases.iter().for_each(|c| stmts(&c.1, f)),
-            hir::StmtKind::SwitchValue(_, cases) => cases.iter().for_each(|c| stmts(&c.1, f)),
-            hir::StmtKind::Block(body) | hir::StmtKind::ForIn { body, .. } => stmts(body, f),
-            hir::StmtKind::For { init, update, body, .. } => {
-                stmts(init, f);
-                stmts(update, f);
-                stmts(body, f);
-            }
-            hir::StmtKind::Declare(..)
-            | hir::StmtKind::Assign(..)
-            | hir::StmtKind::Call(_)
-            | hir::StmtKind::Break
-            | hir::StmtKind::Continue
-            | hir::StmtKind::Return(_)
-            | hir::StmtKind::Exit => {}
-        }
+        stmt.bodies().into_iter().for_each(|body| stmts(body, f));
     }
 }
 
@@ -230,7 +156,8 @@ impl<'p> Lowering<'p> {
                 scan(value, &mut outside.reads, &mut calls);
             }
             if let hir::StmtKind::Call(call) = &stmt.kind {
-                scan_call(call, &mut outside.reads, &mut calls);
+                calls.push(call);
+                call.parts().for_each(|part| scan(part, &mut outside.reads, &mut calls));
             }
             for call in calls {
                 if let hir::Callee::Builtin(receiver, method) = &call.callee
@@ -322,13 +249,7 @@ impl<'p> Lowering<'p> {
                     out.push(self.loc_field(&loc, *index).unwrap_or(loc));
                 }
             }
-            hir::ExprKind::Index(inner, _)
-            | hir::ExprKind::StackNext(inner)
-            | hir::ExprKind::StackLast(inner)
-            | hir::ExprKind::StackLastIndex(inner)
-            | hir::ExprKind::Slice(inner, ..)
-            | hir::ExprKind::Cast(inner) => self.path_locs(inner, out),
-            _ => {}
+            _ => e.base().into_iter().for_each(|inner| self.path_locs(inner, out)),
         }
     }
 }
@@ -349,14 +270,7 @@ fn is_path(e: &hir::Expr) -> bool {
 fn root(e: &hir::Expr) -> Option<hir::VarId> {
     match &e.kind {
         hir::ExprKind::Var(var) => Some(*var),
-        hir::ExprKind::Field(a, _)
-        | hir::ExprKind::Index(a, _)
-        | hir::ExprKind::StackNext(a)
-        | hir::ExprKind::StackLast(a)
-        | hir::ExprKind::StackLastIndex(a)
-        | hir::ExprKind::Slice(a, ..)
-        | hir::ExprKind::Cast(a) => root(a),
-        _ => None,
+        _ => root(e.base()?),
     }
 }
 

@@ -382,22 +382,7 @@ impl Lowering<'_> {
             },
             hir::ExprKind::TableHit(..) => true,
             hir::ExprKind::StackNext(_) | hir::ExprKind::StackLast(_) => self.in_parser,
-            hir::ExprKind::Field(a, _)
-            | hir::ExprKind::StackLastIndex(a)
-            | hir::ExprKind::Unary(_, a)
-            | hir::ExprKind::Slice(a, ..)
-            | hir::ExprKind::Cast(a) => self.has_effects(a),
-            hir::ExprKind::Index(a, b) | hir::ExprKind::Binary(_, a, b) => self.has_effects(a) || self.has_effects(b),
-            hir::ExprKind::Mux(a, b, c) => self.has_effects(a) || self.has_effects(b) || self.has_effects(c),
-            hir::ExprKind::Aggregate { members, .. } => members.iter().any(|m| self.has_effects(m)),
-            hir::ExprKind::Int(_)
-            | hir::ExprKind::Bool(_)
-            | hir::ExprKind::String(_)
-            | hir::ExprKind::Object(_)
-            | hir::ExprKind::Error(_)
-            | hir::ExprKind::EnumMember(..)
-            | hir::ExprKind::Var(_)
-            | hir::ExprKind::Invalid => false,
+            _ => e.parts().into_iter().any(|part| self.has_effects(part)),
         }
     }
 }

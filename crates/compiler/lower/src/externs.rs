@@ -204,20 +204,7 @@ impl Lowering<'_> {
                 let type_name = call.type_args.first().unwrap_or(&data.ty);
                 ExternFn::Digest(self.digest_name(type_name, span))
             }
-            "clone" | "clone_preserving_field_list" | "clone3" => {
-                let egress = match self.member_name(args.at(0)?) {
-                    Some("I2E") => false,
-                    Some("E2E") => true,
-                    _ => return Err(self.unsupported(span, "a clone type that is not known at compile time")),
-                };
-                args.input(self, 1)?;
-                let field_list = match name {
-                    "clone_preserving_field_list" => Some(self.list_number(args.at(2)?)?),
-                    "clone3" => Some(self.list_of(&mut args, 2)?),
-                    _ => None,
-                };
-                ExternFn::Clone { egress, field_list }
-            }
+            "clone" | "clone_preserving_field_list" | "clone3" => self.clone_request(name, &mut args, span)?,
             "resubmit_preserving_field_list" => ExternFn::Resubmit(self.list_number(args.at(0)?)?),
             "recirculate_preserving_field_list" => ExternFn::Recirculate(self.list_number(args.at(0)?)?),
             "resubmit" => ExternFn::Resubmit(self.list_of(&mut args, 0)?),
@@ -262,6 +249,21 @@ impl Lowering<'_> {
         };
         args.finish(self, function, span)?;
         Ok(None)
+    }
+
+    fn clone_request(&mut self, name: &str, args: &mut Arguments<'_>, span: Span) -> Result<ExternFn> {
+        let egress = match self.member_name(args.at(0)?) {
+            Some("I2E") => false,
+            Some("E2E") => true,
+            _ => return Err(self.unsupported(span, "a clone type that is not known at compile time")),
+        };
+        args.input(self, 1)?;
+        let field_list = match name {
+            "clone_preserving_field_list" => Some(self.list_number(args.at(2)?)?),
+            "clone3" => Some(self.list_of(args, 2)?),
+            _ => None,
+        };
+        Ok(ExternFn::Clone { egress, field_list })
     }
 
     /// Lowers a call of a method of an extern object.

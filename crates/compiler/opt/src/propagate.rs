@@ -192,13 +192,7 @@ impl Propagation<'_> {
                 Some(known)
             }
             StmtKind::Loop { body, .. } => {
-                // Every iteration but the first starts after the body.
-                let mut reads = SlotSet::empty(self.pipeline);
-                let mut writes = SlotSet::empty(self.pipeline);
-                self.effects.block(self.pipeline, body, &mut reads, &mut writes);
-                known.retain(|slot, value| {
-                    !writes.contains(*slot) && !matches!(value, Known::Slot(s) if writes.contains(*s))
-                });
+                self.keep_in_loop(body, &mut known);
                 self.block(body, Some(known), None);
                 // A loop ends only by leaving a scope.
                 None
@@ -220,6 +214,14 @@ impl Propagation<'_> {
                 Some(known)
             }
         }
+    }
+
+    /// Forgets what the body of a loop changes, because every iteration but the first starts after the body.
+    fn keep_in_loop(&self, body: &Block, known: &mut HashMap<SlotId, Known>) {
+        let mut reads = SlotSet::empty(self.pipeline);
+        let mut writes = SlotSet::empty(self.pipeline);
+        self.effects.block(self.pipeline, body, &mut reads, &mut writes);
+        known.retain(|slot, value| !writes.contains(*slot) && !matches!(value, Known::Slot(s) if writes.contains(*s)));
     }
 
     fn rewrite(&self, expr: &mut Expr, known: &HashMap<SlotId, Known>) {

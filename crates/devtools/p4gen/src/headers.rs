@@ -46,23 +46,7 @@ pub(crate) struct Stack {
 
 impl Generator {
     pub(crate) fn declare_headers(&mut self) {
-        let mut members = Vec::new();
-        let count = self.random.between(2, 4);
-        for i in 0..count {
-            // Now and then two headers share a type, so that one can be copied to the other.
-            let shared = if i > 1 && self.random.one_in(3) { self.headers.plain.last().cloned() } else { None };
-            let (type_name, fields) = match shared {
-                Some(other) => (other.type_name, other.fields),
-                None => {
-                    let fields = self.fields();
-                    let type_name = format!("h{i}_t");
-                    self.header_type(&type_name, &fields);
-                    (type_name, fields)
-                }
-            };
-            members.push(format!("{type_name} h{i};"));
-            self.headers.plain.push(crate::headers::Header { text: format!("hdr.h{i}"), type_name, fields });
-        }
+        let mut members = self.declare_plain_headers();
         if self.config.stacks && self.random.one_in(2) {
             let mut fields = vec![("more".to_string(), Ty::Bits(1)), ("x".to_string(), Ty::Bits(7))];
             if self.random.one_in(2) {
@@ -103,6 +87,32 @@ impl Generator {
             self.line(member);
         }
         self.close();
+        self.declare_metadata();
+    }
+
+    /// Declares the types of headers that are no stacks and no unions; returns the members for them.
+    fn declare_plain_headers(&mut self) -> Vec<String> {
+        let mut members = Vec::new();
+        let count = self.random.between(2, 4);
+        for i in 0..count {
+            // Now and then two headers share a type, so that one can be copied to the other.
+            let shared = if i > 1 && self.random.one_in(3) { self.headers.plain.last().cloned() } else { None };
+            let (type_name, fields) = match shared {
+                Some(other) => (other.type_name, other.fields),
+                None => {
+                    let fields = self.fields();
+                    let type_name = format!("h{i}_t");
+                    self.header_type(&type_name, &fields);
+                    (type_name, fields)
+                }
+            };
+            members.push(format!("{type_name} h{i};"));
+            self.headers.plain.push(crate::headers::Header { text: format!("hdr.h{i}"), type_name, fields });
+        }
+        members
+    }
+
+    fn declare_metadata(&mut self) {
         self.open("struct metadata");
         for i in 0..self.random.between(3, 7) {
             let ty = self.some_type();

@@ -104,33 +104,13 @@ fn stmt<'p>(s: &'p Stmt, f: &mut dyn FnMut(Seen<'p>)) {
 
 fn call<'p>(c: &'p Call, f: &mut dyn FnMut(Seen<'p>)) {
     f(Seen::Call(c));
-    if let Callee::Builtin(receiver, _) = &c.callee {
-        expr(receiver, f);
-    }
-    c.args.iter().filter_map(|a| a.value.as_ref()).for_each(|e| expr(e, f));
+    c.parts().for_each(|e| expr(e, f));
 }
 
 pub(crate) fn expr<'p>(e: &'p Expr, f: &mut dyn FnMut(Seen<'p>)) {
     f(Seen::Expr(e));
     match &e.kind {
-        ExprKind::Field(a, _)
-        | ExprKind::StackNext(a)
-        | ExprKind::StackLast(a)
-        | ExprKind::StackLastIndex(a)
-        | ExprKind::Unary(_, a)
-        | ExprKind::Slice(a, ..)
-        | ExprKind::Cast(a) => expr(a, f),
-        ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => {
-            expr(a, f);
-            expr(b, f);
-        }
-        ExprKind::Mux(a, b, c) => {
-            expr(a, f);
-            expr(b, f);
-            expr(c, f);
-        }
-        ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| expr(m, f)),
         ExprKind::Call(c) => call(c, f),
-        _ => {}
+        _ => e.parts().into_iter().for_each(|part| expr(part, f)),
     }
 }

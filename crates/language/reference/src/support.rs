@@ -185,16 +185,7 @@ impl Walk<'_> {
                 }
                 self.expr(of);
             }
-            ExprKind::StackNext(a)
-            | ExprKind::StackLast(a)
-            | ExprKind::StackLastIndex(a)
-            | ExprKind::Unary(_, a)
-            | ExprKind::Slice(a, ..)
-            | ExprKind::Cast(a) => self.expr(a),
-            ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => [a, b].into_iter().for_each(|e| self.expr(e)),
-            ExprKind::Mux(a, b, c) => [a, b, c].into_iter().for_each(|e| self.expr(e)),
-            ExprKind::Aggregate { members, .. } => members.iter().for_each(|e| self.expr(e)),
-            _ => {}
+            _ => e.parts().into_iter().for_each(|part| self.expr(part)),
         }
     }
 

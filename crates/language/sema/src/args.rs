@@ -168,32 +168,10 @@ impl<'a> Analyser<'a> {
         // Arguments with a type of their own take part in inference before literals.
         for (p, a) in sig.params.iter().zip(&placed) {
             let want = unifier.resolve(&p.ty.subst(&subst));
-            let t = match a {
-                None => match &p.default {
-                    Some(DefaultValue::Known(value)) => Some((**value).clone()),
-                    Some(DefaultValue::Open(_)) | None => None,
-                },
-                Some(a) if matches!(a.value.kind, ast::ExprKind::DontCare) => {
-                    if p.direction != Direction::Out && !p.optional {
-                        self.error(
-                            "E0317",
-                            a.span,
-                            format!("`_` is not possible for parameter `{}`", p.name),
-                            "only results can be ignored",
-                        );
-                        bad = true;
-                    }
-                    None
-                }
-                Some(a) => {
-                    let hint = Some(&want).filter(|w| !w.has_vars());
-                    if self.context.named_by_parameters {
-                        self.context.nameless = Some(p.control_plane_name().to_string());
-                    }
-                    let value = self.expr(&a.value, hint);
-                    self.context.nameless = None;
-                    Some(value)
-                }
+            let Ok(t) = self.argument(p, *a, &want) else {
+                bad = true;
+                typed.push(None);
+                continue;
             };
             bad |= t.as_ref().is_some_and(Typed::is_err);
             if let Some(t) = &t
@@ -243,73 +221,104 @@ impl<'a> Analyser<'a> {
                 out.push(None);
                 continue;
             };
-            if want.has_vars() && !matches!(want, Ty::Block(..) | Ty::Extern(..)) {
-                out.push(Some(t));
-                continue; // reported by the caller as not inferred
-            }
-            if want.any(&mut |t| *t == Ty::InfInt) && t.ty.is_literal() && p.ty != want {
-                let at = t.span();
-                self.report(
-                    Diagnostic::error("E0303", "the width of this number cannot be inferred")
-                        .at(at, format!("for parameter `{}`", p.name))
-                        .help("give it a width, such as `32w0`"),
-                );
-                return None;
-            }
-            if want == Ty::String && p.direction != Direction::None {
-                let at = t.span();
-                let what = format!("parameter `{}` of `{}` takes no string", p.name, sig.name);
-                self.error("E0317", at, what, "strings exist only at compile time");
-                return None;
-            }
-            match p.direction {
-                Direction::Out | Direction::InOut => {
-                    if !self.check_writable(&t) {
-                        return None;
-                    }
-                    if t.ty != want && !self.blocks_fit(&want, &t.ty) {
-                        let note = format!("parameter `{}` of `{}`", p.name, sig.name);
-                        self.mismatch(&t.ty, &want, t.span(), vec![note]);
-                        return None;
-                    }
-                    out.push(Some(t));
-                }
-                Direction::In | Direction::None => {
-                    if self.blocks_fit(&want, &t.ty) {
-                        out.push(Some(t));
-                        continue;
-                    }
-                    if matches!((&want, &t.ty), (Ty::Block(..), Ty::Block(..))) {
-                        self.wrong_block(unifier, sig, p, &want, &t);
-                        return None;
-                    }
-                    let t = self.coerce(t, &want);
-                    if t.is_err() {
-                        return None;
-                    }
-                    let constant = match rule {
-                        ArgRule::Any => false,
-                        ArgRule::ConstantUndirected => p.direction == Direction::None,
-                        ArgRule::Constant => true,
-                    };
-                    if constant && t.value.is_none() && !matches!(t.ty, Ty::Extern(..)) {
-                        let at = t.span();
-                        self.report(
-                            Diagnostic::error("E0400", "this must be known at compile time")
-                                .at(at, "not a compile-time constant")
-                                .note(format!("parameter `{}` of `{}` takes only constants", p.name, sig.name)),
-                        );
-                        return None;
-                    }
-                    out.push(Some(t));
-                }
-            }
+            out.push(Some(self.converted(unifier, (sig, p), rule, &want, t)?));
         }
         let ret = sig.ret.subst(&subst);
         // Defaults are evaluated after the arguments in the source.
         let turn = |a: &Option<&ast::Arg>| a.and_then(|a| args.iter().position(|b| std::ptr::eq(a, b)));
         let turns = placed.iter().map(|a| turn(a).unwrap_or(args.len())).collect();
         Some(Checked { args: out, turns, ret, subst })
+    }
+
+    /// The value of an argument for a parameter of this type, if it has one: not if it is left out or ignored.
+    fn argument(&mut self, p: &ParamSig, given: Option<&'a ast::Arg>, want: &Ty) -> Result<Option<Typed>, ()> {
+        let Some(a) = given else {
+            return Ok(match &p.default {
+                Some(DefaultValue::Known(value)) => Some((**value).clone()),
+                Some(DefaultValue::Open(_)) | None => None,
+            });
+        };
+        if matches!(a.value.kind, ast::ExprKind::DontCare) {
+            if p.direction == Direction::Out || p.optional {
+                return Ok(None);
+            }
+            let what = format!("`_` is not possible for parameter `{}`", p.name);
+            self.error("E0317", a.span, what, "only results can be ignored");
+            return Err(());
+        }
+        let hint = Some(want).filter(|w| !w.has_vars());
+        if self.context.named_by_parameters {
+            self.context.nameless = Some(p.control_plane_name().to_string());
+        }
+        let value = self.expr(&a.value, hint);
+        self.context.nameless = None;
+        Ok(Some(value))
+    }
+
+    /// An argument as its parameter takes it; reports an error if it does not.
+    fn converted(
+        &mut self,
+        unifier: &mut Unifier,
+        (sig, p): (&Sig, &ParamSig),
+        rule: ArgRule,
+        want: &Ty,
+        t: Typed,
+    ) -> Option<Typed> {
+        if want.has_vars() && !matches!(want, Ty::Block(..) | Ty::Extern(..)) {
+            return Some(t); // reported by the caller as not inferred
+        }
+        if want.any(&mut |t| *t == Ty::InfInt) && t.ty.is_literal() && p.ty != *want {
+            let at = t.span();
+            self.report(
+                Diagnostic::error("E0303", "the width of this number cannot be inferred")
+                    .at(at, format!("for parameter `{}`", p.name))
+                    .help("give it a width, such as `32w0`"),
+            );
+            return None;
+        }
+        if *want == Ty::String && p.direction != Direction::None {
+            let at = t.span();
+            let what = format!("parameter `{}` of `{}` takes no string", p.name, sig.name);
+            self.error("E0317", at, what, "strings exist only at compile time");
+            return None;
+        }
+        if matches!(p.direction, Direction::Out | Direction::InOut) {
+            if !self.check_writable(&t) {
+                return None;
+            }
+            if t.ty != *want && !self.blocks_fit(want, &t.ty) {
+                let note = format!("parameter `{}` of `{}`", p.name, sig.name);
+                self.mismatch(&t.ty, want, t.span(), vec![note]);
+                return None;
+            }
+            return Some(t);
+        }
+        if self.blocks_fit(want, &t.ty) {
+            return Some(t);
+        }
+        if matches!((want, &t.ty), (Ty::Block(..), Ty::Block(..))) {
+            self.wrong_block(unifier, sig, p, want, &t);
+            return None;
+        }
+        let t = self.coerce(t, want);
+        if t.is_err() {
+            return None;
+        }
+        let constant = match rule {
+            ArgRule::Any => false,
+            ArgRule::ConstantUndirected => p.direction == Direction::None,
+            ArgRule::Constant => true,
+        };
+        if constant && t.value.is_none() && !matches!(t.ty, Ty::Extern(..)) {
+            let at = t.span();
+            self.report(
+                Diagnostic::error("E0400", "this must be known at compile time")
+                    .at(at, "not a compile-time constant")
+                    .note(format!("parameter `{}` of `{}` takes only constants", p.name, sig.name)),
+            );
+            return None;
+        }
+        Some(t)
     }
 
     /// Infers from one argument; reports an error if that is impossible.

@@ -83,32 +83,11 @@ impl<'a> Analyser<'a> {
         match &d.kind {
             ast::DeclKind::Const(c) => self.const_decl(c),
             ast::DeclKind::Instance(i) => self.instance_decl(d, i),
-            ast::DeclKind::Error(names) => {
-                for n in names {
-                    match self.errors_declared.get(&n.name) {
-                        Some((_, first)) => {
-                            let first = *first;
-                            self.duplicate(n.as_str(), n.span, first);
-                        }
-                        None => {
-                            let first = n.as_str() == NO_ERROR;
-                            let at = if first { 0 } else { self.out.errors.len() };
-                            if !first {
-                                self.out.errors.push(n.to_string());
-                            }
-                            self.errors_declared.insert(n.name.clone(), (at, n.span));
-                        }
-                    }
-                }
-            }
+            ast::DeclKind::Error(names) => names.iter().for_each(|n| self.error_name(n)),
             ast::DeclKind::MatchKind(names) => {
                 for n in names {
-                    let known = self.match_kinds.iter().find(|(o, _)| *o == n.name);
-                    match known {
-                        Some((_, first)) => {
-                            let first = *first;
-                            self.duplicate(n.as_str(), n.span, first);
-                        }
+                    match self.match_kinds.iter().find(|(o, _)| *o == n.name) {
+                        Some((_, first)) => self.duplicate(n.as_str(), n.span, *first),
                         None => self.match_kinds.push((n.name.clone(), n.span)),
                     }
                 }
@@ -147,22 +126,7 @@ impl<'a> Analyser<'a> {
                 let decl = Some(BlockDecl::Control(c));
                 self.block_decl(d, &c.sig, &c.constructor_params, decl, false);
             }
-            ast::DeclKind::Package(sig) => {
-                let constructor = self.signature(&sig.name, &sig.type_params, &sig.params, None, &[]);
-                for p in &constructor.params {
-                    self.undirected(p, "a package");
-                }
-                let architecture = self.annotations(&d.annotations).iter().find_map(hir::Annotation::architecture);
-                self.defs.packages.push(PackageDef {
-                    name: sig.name.name.clone(),
-                    type_params: constructor.type_params.clone(),
-                    constructor,
-                    architecture,
-                    span: sig.name.span,
-                });
-                let id = self.defs.packages.len() - 1;
-                self.declare(&sig.name, Entity::Package(id));
-            }
+            ast::DeclKind::Package(sig) => self.package_decl(d, sig),
             ast::DeclKind::Var(v) => {
                 self.error(
                     "E0310",
@@ -180,6 +144,35 @@ impl<'a> Analyser<'a> {
                 );
             }
         }
+    }
+
+    fn error_name(&mut self, n: &ast::Ident) {
+        if let Some((_, first)) = self.errors_declared.get(&n.name) {
+            return self.duplicate(n.as_str(), n.span, *first);
+        }
+        let first = n.as_str() == NO_ERROR;
+        let at = if first { 0 } else { self.out.errors.len() };
+        if !first {
+            self.out.errors.push(n.to_string());
+        }
+        self.errors_declared.insert(n.name.clone(), (at, n.span));
+    }
+
+    fn package_decl(&mut self, d: &'a ast::Decl, sig: &'a ast::PipelineSig) {
+        let constructor = self.signature(&sig.name, &sig.type_params, &sig.params, None, &[]);
+        for p in &constructor.params {
+            self.undirected(p, "a package");
+        }
+        let architecture = self.annotations(&d.annotations).iter().find_map(hir::Annotation::architecture);
+        self.defs.packages.push(PackageDef {
+            name: sig.name.name.clone(),
+            type_params: constructor.type_params.clone(),
+            constructor,
+            architecture,
+            span: sig.name.span,
+        });
+        let id = self.defs.packages.len() - 1;
+        self.declare(&sig.name, Entity::Package(id));
     }
 
     fn undirected(&mut self, p: &ParamSig, what: &str) {

@@ -611,60 +611,60 @@ impl<'a> Analyser<'a> {
                     Typed::error(span)
                 }
             },
-            Ty::Stack(element, n) if self.defs.is_stack(&base.ty) => {
-                let (effects, place) = (base.effects, base.place.clone());
-                let boxed = Box::new(base.hir);
-                let (kind, ty, place) = match name.as_str() {
-                    "size" => {
-                        return self.constant(Value::Int(n.into()), &Ty::Bits(32), span);
-                    }
-                    "next" => (hir::ExprKind::StackNext(boxed), (*element).clone(), place),
-                    "last" => {
-                        let place = Place::ReadOnly("`last` can only be read, unlike `next`", None);
-                        (hir::ExprKind::StackLast(boxed), (*element).clone(), place)
-                    }
-                    "lastIndex" => (hir::ExprKind::StackLastIndex(boxed), Ty::Bits(32), Place::None),
-                    _ => {
-                        let known = ["size", "next", "last", "lastIndex"];
-                        let near = nearest(name.as_str(), known.into_iter());
-                        self.no_member(&base.ty, name.as_str(), name.span, near);
-                        return Typed::error(span);
-                    }
-                };
-                if self.context.body != Body::Parser {
-                    self.error(
-                        "E0310",
-                        span,
-                        format!("`{name}` of a stack is available only in parsers"),
-                        "not in a parser",
-                    );
-                    return Typed::error(span);
-                }
-                let mut t = self.computed(kind, ty, span, effects);
-                t.place = place;
-                t
-            }
-            Ty::ApplyResult(table) => {
-                let table = hir::TableId(table);
-                match name.as_str() {
-                    "hit" | "miss" => {
-                        let kind = hir::ExprKind::TableHit(table, name.as_str() == "hit");
-                        self.computed(kind, Ty::Bool, span, true)
-                    }
-                    "action_run" => {
-                        self.error("E0310", span, "`action_run` is only for `switch`", "not the subject of a switch");
-                        Typed::error(span)
-                    }
-                    _ => {
-                        let known = ["hit", "miss", "action_run"];
-                        let near = nearest(name.as_str(), known.into_iter());
-                        self.no_member(&base.ty, name.as_str(), name.span, near);
-                        Typed::error(span)
-                    }
-                }
-            }
+            Ty::Stack(element, n) if self.defs.is_stack(&base.ty) => self.stack_member(base, &element, n, name, span),
+            Ty::ApplyResult(table) => self.result_member(&base.ty, hir::TableId(table), name, span),
             _ => {
                 self.no_member(&base.ty, name.as_str(), name.span, None);
+                Typed::error(span)
+            }
+        }
+    }
+
+    /// `base.name` of a header stack with elements of a type.
+    fn stack_member(&mut self, base: Typed, element: &Ty, size: u32, name: &ast::Ident, span: Span) -> Typed {
+        let (effects, place) = (base.effects, base.place.clone());
+        let boxed = Box::new(base.hir);
+        let (kind, ty, place) = match name.as_str() {
+            "size" => {
+                return self.constant(Value::Int(size.into()), &Ty::Bits(32), span);
+            }
+            "next" => (hir::ExprKind::StackNext(boxed), element.clone(), place),
+            "last" => {
+                let place = Place::ReadOnly("`last` can only be read, unlike `next`", None);
+                (hir::ExprKind::StackLast(boxed), element.clone(), place)
+            }
+            "lastIndex" => (hir::ExprKind::StackLastIndex(boxed), Ty::Bits(32), Place::None),
+            _ => {
+                let known = ["size", "next", "last", "lastIndex"];
+                let near = nearest(name.as_str(), known.into_iter());
+                self.no_member(&base.ty, name.as_str(), name.span, near);
+                return Typed::error(span);
+            }
+        };
+        if self.context.body != Body::Parser {
+            self.error("E0310", span, format!("`{name}` of a stack is available only in parsers"), "not in a parser");
+            return Typed::error(span);
+        }
+        let mut t = self.computed(kind, ty, span, effects);
+        t.place = place;
+        t
+    }
+
+    /// `table.apply().name`.
+    fn result_member(&mut self, ty: &Ty, table: hir::TableId, name: &ast::Ident, span: Span) -> Typed {
+        match name.as_str() {
+            "hit" | "miss" => {
+                let kind = hir::ExprKind::TableHit(table, name.as_str() == "hit");
+                self.computed(kind, Ty::Bool, span, true)
+            }
+            "action_run" => {
+                self.error("E0310", span, "`action_run` is only for `switch`", "not the subject of a switch");
+                Typed::error(span)
+            }
+            _ => {
+                let known = ["hit", "miss", "action_run"];
+                let near = nearest(name.as_str(), known.into_iter());
+                self.no_member(ty, name.as_str(), name.span, near);
                 Typed::error(span)
             }
         }

@@ -14,7 +14,6 @@ use std::rc::Rc;
 use hopwright_source::Span;
 use num_bigint::BigInt;
 
-use crate::architecture::Architecture;
 pub use code::{Arg, BinaryOp, Call, Callee, Expr, ExprKind, ForRange, Stmt, StmtKind, UnaryOp};
 
 /// A checked program.
@@ -62,11 +61,6 @@ pub struct SharedName {
 }
 
 impl TypedProgram {
-    /// The architecture whose package `main` instantiates; `None` if it is not described.
-    pub fn architecture(&self) -> Option<&'static Architecture> {
-        Architecture::of_package(&self.main.type_name, self.main.architecture.as_deref())
-    }
-
     /// Header types with `@controller_header`, and the annotation's text: `packet_in`, `packet_out`.
     pub fn controller_headers(&self) -> impl Iterator<Item = (&Struct, &str)> {
         let mut seen = HashSet::new();

@@ -187,45 +187,7 @@ impl<'a> Analyser<'a> {
         let span = named.span;
         match ty {
             Ty::Err => None,
-            Ty::Extern(e, targs) => {
-                let def = &self.defs.externs[*e];
-                let (name, constructors, declared, params) =
-                    (def.name.clone(), def.constructors.clone(), def.span, def.type_params.clone());
-                if constructors.is_empty() {
-                    self.report(
-                        Diagnostic::error("E0406", format!("`{name}` cannot be instantiated"))
-                            .at(span, "it has no constructor")
-                            .related(declared, "declared here"),
-                    );
-                    return None;
-                }
-                let sig = self.overload(&name, &constructors, Rc::clone, args, span)?;
-                let mut subst = crate::types::bind(&params, targs);
-                self.types_of_methods(*e, named.init.unwrap_or_default(), &mut subst);
-                let path = self.qualified(named.name, named.annotations);
-                let checked = self.constructor_args(&sig, args, subst, &mut unifier, Some(path.clone()), span)?;
-                let open = self.left_open(*e, &sig, &params, named.ty, &checked);
-                let closed: Vec<u32> = params.iter().copied().filter(|p| !open.contains(p)).collect();
-                let mut known = self.inferred(&name, &sig, &closed, &checked, span)?.into_iter();
-                let of = |p| if open.contains(p) { Ty::Void } else { known.next().unwrap_or(Ty::Err) };
-                let types: Vec<Ty> = params.iter().map(of).collect();
-                let annotations = self.annotations(named.annotations);
-                let type_args = types.iter().map(|t| self.hir_ty(t)).collect();
-                let new_types = types.iter().map(|t| self.new_type(t)).collect();
-                let object = hir::Object {
-                    name: path,
-                    type_name: name.to_string(),
-                    type_args,
-                    new_types,
-                    args: checked.args.into_iter().flatten().map(|t| t.hir).collect(),
-                    methods: Vec::new(),
-                    annotations,
-                    span,
-                };
-                self.out.objects.push(object);
-                let id = hir::ObjectId((self.out.objects.len() - 1) as u32);
-                Some(Entity::Object(*e, types.into(), Some(id)))
-            }
+            Ty::Extern(e, targs) => self.construct_extern(*e, targs, &mut unifier, args, named),
             Ty::Block(_, _) if self.context.body == Body::None && !self.context.constructing => {
                 self.error(
                     "E0406",
@@ -235,73 +197,8 @@ impl<'a> Analyser<'a> {
                 );
                 None
             }
-            Ty::Block(b, targs) => {
-                let def = &self.defs.blocks[*b];
-                let (sig, declared, has_body, name) =
-                    (def.constructor.clone(), def.span, def.decl.is_some(), def.name.clone());
-                let place = match (def.is_parser, self.context.body) {
-                    (true, Body::Control) => Some("a parser cannot be instantiated in a control"),
-                    (false, Body::Parser) => Some("a control cannot be instantiated in a parser"),
-                    _ => None,
-                };
-                if let Some(message) = place {
-                    self.error("E0406", span, message, "it could never be applied here");
-                    return None;
-                }
-                if !has_body {
-                    self.report(
-                        Diagnostic::error("E0406", format!("`{name}` cannot be instantiated"))
-                            .at(span, "it is only a type")
-                            .related(declared, "declared here without a body"),
-                    );
-                    return None;
-                }
-                let apply = def.apply.clone();
-                let subst = crate::types::bind(&sig.type_params, targs);
-                let path = self.qualified(named.name, named.annotations);
-                let checked = self.constructor_args(&sig, args, subst, &mut unifier, Some(path.clone()), span)?;
-                // What no parameter has can stay open.
-                let open = |p: &u32| {
-                    let unknown = checked.subst.get(p).is_none_or(Ty::has_vars);
-                    unknown && ![&sig, &apply].iter().any(|s| s.params.iter().any(|q| uses(&q.ty, *p)))
-                };
-                let closed: Vec<u32> = sig.type_params.iter().copied().filter(|p| !open(p)).collect();
-                let mut known = self.inferred(&name, &sig, &closed, &checked, span)?.into_iter();
-                let of = |p| if open(p) { Ty::Void } else { known.next().unwrap_or(Ty::Err) };
-                let targs: Rc<[Ty]> = sig.type_params.iter().map(of).collect();
-                let (mut id, mut open) = (None, None);
-                if self.dry || self.errors > 0 {
-                } else if self.defs.blocks[*b].apply.params.iter().any(ParamSig::is_known) {
-                    open = Some(Rc::new(OpenInstance { path, args: checked.args, span, made: Default::default() }));
-                } else {
-                    id = Some(self.elaborate(*b, &targs, path, Some(checked.args), &[], span)?);
-                }
-                Some(Entity::Instance(InstanceEntity { block: *b, args: targs, id, open }))
-            }
-            Ty::Package(p, targs) => {
-                let def = &self.defs.packages[*p];
-                let (sig, name, params) = (def.constructor.clone(), def.name.clone(), def.type_params.clone());
-                let architecture = def.architecture.clone();
-                if self.context.body != Body::None {
-                    self.error("E0406", span, "packages are instantiated at the top level", "not possible here");
-                    return None;
-                }
-                let is_main = named.name == "main" && !self.context.constructing;
-                let subst = crate::types::bind(&params, targs);
-                let before = self.made_so_far();
-                let checked = self.constructor_args(&sig, args, subst, &mut unifier, None, span)?;
-                let types = params.iter().map(|p| checked.subst.get(p).cloned());
-                let ty = &Ty::Package(*p, types.map(|t| t.unwrap_or(Ty::Err)).collect());
-                let own_name = if self.context.constructing { "" } else { named.name };
-                let bound = bound(own_name, &sig, &checked.args, self.made_since(&before));
-                if !is_main {
-                    return Some(Entity::Const(Value::Package(Rc::new(bound)), ty.clone()));
-                }
-                let annotations = self.annotations(named.annotations);
-                self.main_package(&sig, &checked.args, bound, annotations, (name.to_string(), architecture), span);
-                self.has_main = true;
-                Some(Entity::Const(Value::Opaque, ty.clone()))
-            }
+            Ty::Block(b, targs) => self.construct_block(*b, targs, &mut unifier, args, named),
+            Ty::Package(p, targs) => self.construct_package(*p, targs, &mut unifier, args, named),
             other => {
                 let shown = self.show(other);
                 self.error(
@@ -313,6 +210,138 @@ impl<'a> Analyser<'a> {
                 None
             }
         }
+    }
+
+    fn construct_extern(
+        &mut self,
+        e: usize,
+        targs: &[Ty],
+        unifier: &mut Unifier,
+        args: &'a [ast::Arg],
+        named: Named<'_, 'a>,
+    ) -> Option<Entity<'a>> {
+        let span = named.span;
+        let def = &self.defs.externs[e];
+        let (name, constructors, declared, params) =
+            (def.name.clone(), def.constructors.clone(), def.span, def.type_params.clone());
+        if constructors.is_empty() {
+            self.report(
+                Diagnostic::error("E0406", format!("`{name}` cannot be instantiated"))
+                    .at(span, "it has no constructor")
+                    .related(declared, "declared here"),
+            );
+            return None;
+        }
+        let sig = self.overload(&name, &constructors, Rc::clone, args, span)?;
+        let mut subst = crate::types::bind(&params, targs);
+        self.types_of_methods(e, named.init.unwrap_or_default(), &mut subst);
+        let path = self.qualified(named.name, named.annotations);
+        let checked = self.constructor_args(&sig, args, subst, unifier, Some(path.clone()), span)?;
+        let open = self.left_open(e, &sig, &params, named.ty, &checked);
+        let closed: Vec<u32> = params.iter().copied().filter(|p| !open.contains(p)).collect();
+        let mut known = self.inferred(&name, &sig, &closed, &checked, span)?.into_iter();
+        let of = |p| if open.contains(p) { Ty::Void } else { known.next().unwrap_or(Ty::Err) };
+        let types: Vec<Ty> = params.iter().map(of).collect();
+        let annotations = self.annotations(named.annotations);
+        let type_args = types.iter().map(|t| self.hir_ty(t)).collect();
+        let new_types = types.iter().map(|t| self.new_type(t)).collect();
+        let object = hir::Object {
+            name: path,
+            type_name: name.to_string(),
+            type_args,
+            new_types,
+            args: checked.args.into_iter().flatten().map(|t| t.hir).collect(),
+            methods: Vec::new(),
+            annotations,
+            span,
+        };
+        self.out.objects.push(object);
+        let id = hir::ObjectId((self.out.objects.len() - 1) as u32);
+        Some(Entity::Object(e, types.into(), Some(id)))
+    }
+
+    fn construct_block(
+        &mut self,
+        b: usize,
+        targs: &[Ty],
+        unifier: &mut Unifier,
+        args: &'a [ast::Arg],
+        named: Named<'_, 'a>,
+    ) -> Option<Entity<'a>> {
+        let span = named.span;
+        let def = &self.defs.blocks[b];
+        let (sig, declared, has_body, name) = (def.constructor.clone(), def.span, def.decl.is_some(), def.name.clone());
+        let place = match (def.is_parser, self.context.body) {
+            (true, Body::Control) => Some("a parser cannot be instantiated in a control"),
+            (false, Body::Parser) => Some("a control cannot be instantiated in a parser"),
+            _ => None,
+        };
+        if let Some(message) = place {
+            self.error("E0406", span, message, "it could never be applied here");
+            return None;
+        }
+        if !has_body {
+            self.report(
+                Diagnostic::error("E0406", format!("`{name}` cannot be instantiated"))
+                    .at(span, "it is only a type")
+                    .related(declared, "declared here without a body"),
+            );
+            return None;
+        }
+        let apply = def.apply.clone();
+        let subst = crate::types::bind(&sig.type_params, targs);
+        let path = self.qualified(named.name, named.annotations);
+        let checked = self.constructor_args(&sig, args, subst, unifier, Some(path.clone()), span)?;
+        // What no parameter has can stay open.
+        let open = |p: &u32| {
+            let unknown = checked.subst.get(p).is_none_or(Ty::has_vars);
+            unknown && ![&sig, &apply].iter().any(|s| s.params.iter().any(|q| uses(&q.ty, *p)))
+        };
+        let closed: Vec<u32> = sig.type_params.iter().copied().filter(|p| !open(p)).collect();
+        let mut known = self.inferred(&name, &sig, &closed, &checked, span)?.into_iter();
+        let of = |p| if open(p) { Ty::Void } else { known.next().unwrap_or(Ty::Err) };
+        let targs: Rc<[Ty]> = sig.type_params.iter().map(of).collect();
+        let (mut id, mut open) = (None, None);
+        if self.dry || self.errors > 0 {
+        } else if self.defs.blocks[b].apply.params.iter().any(ParamSig::is_known) {
+            open = Some(Rc::new(OpenInstance { path, args: checked.args, span, made: Default::default() }));
+        } else {
+            id = Some(self.elaborate(b, &targs, path, Some(checked.args), &[], span)?);
+        }
+        Some(Entity::Instance(InstanceEntity { block: b, args: targs, id, open }))
+    }
+
+    fn construct_package(
+        &mut self,
+        p: usize,
+        targs: &[Ty],
+        unifier: &mut Unifier,
+        args: &'a [ast::Arg],
+        named: Named<'_, 'a>,
+    ) -> Option<Entity<'a>> {
+        let span = named.span;
+        let def = &self.defs.packages[p];
+        let (sig, name, params) = (def.constructor.clone(), def.name.clone(), def.type_params.clone());
+        let architecture = def.architecture.clone();
+        if self.context.body != Body::None {
+            self.error("E0406", span, "packages are instantiated at the top level", "not possible here");
+            return None;
+        }
+        let is_main = named.name == "main" && !self.context.constructing;
+        let subst = crate::types::bind(&params, targs);
+        let before = self.made_so_far();
+        let checked = self.constructor_args(&sig, args, subst, unifier, None, span)?;
+        let types = params.iter().map(|p| checked.subst.get(p).cloned());
+        let ty = &Ty::Package(p, types.map(|t| t.unwrap_or(Ty::Err)).collect());
+        let own_name = if self.context.constructing { "" } else { named.name };
+        let bound = bound(own_name, &sig, &checked.args, self.made_since(&before));
+        if !is_main {
+            return Some(Entity::Const(Value::Package(Rc::new(bound)), ty.clone()));
+        }
+        let annotations = self.annotations(named.annotations);
+        self.main_package(&sig, &checked.args, bound, annotations, (name.to_string(), architecture), span);
+        self.has_main = true;
+        Some(Entity::Const(Value::Opaque, ty.clone()))
     }
 
     /// Gives type parameters that the source leaves open the types that the parameters of the object's own methods have.

@@ -175,13 +175,6 @@ impl<'p> Reached<'p> {
         match &e.kind {
             ExprKind::TableHit(table, _) => self.table(program, *table),
             ExprKind::Call(call) => self.call(program, call),
-            ExprKind::Field(a, _)
-            | ExprKind::StackNext(a)
-            | ExprKind::StackLast(a)
-            | ExprKind::StackLastIndex(a)
-            | ExprKind::Unary(_, a)
-            | ExprKind::Slice(a, ..)
-            | ExprKind::Cast(a) => self.expr(program, a),
             ExprKind::Binary(op, a, b) => {
                 self.expr(program, a);
                 let decided = matches!(
@@ -192,10 +185,6 @@ impl<'p> Reached<'p> {
                     self.expr(program, b);
                 }
             }
-            ExprKind::Index(a, b) => {
-                self.expr(program, a);
-                self.expr(program, b);
-            }
             ExprKind::Mux(condition, then, otherwise) => {
                 self.expr(program, condition);
                 if !matches!(condition.kind, ExprKind::Bool(false)) {
@@ -205,8 +194,7 @@ impl<'p> Reached<'p> {
                     self.expr(program, otherwise);
                 }
             }
-            ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| self.expr(program, m)),
-            _ => {}
+            _ => e.parts().into_iter().for_each(|part| self.expr(program, part)),
         }
     }
 }

@@ -70,13 +70,8 @@ impl<'a> Analyser<'a> {
         let mut first: HashMap<Arc<str>, Span> = HashMap::new();
         for p in &table.properties {
             match first.get(&p.name.name) {
-                Some(at) => {
-                    let at = *at;
-                    self.duplicate(p.name.as_str(), p.name.span, at);
-                }
-                None => {
-                    first.insert(p.name.name.clone(), p.name.span);
-                }
+                Some(at) => self.duplicate(p.name.as_str(), p.name.span, *at),
+                None => drop(first.insert(p.name.name.clone(), p.name.span)),
             }
         }
         let find = |name: &str| table.properties.iter().find(|p| p.name.as_str() == name);
@@ -95,43 +90,10 @@ impl<'a> Analyser<'a> {
                 _ => self.property_form(p, "a list of keys in braces"),
             }
         }
-        let mut listed = Actions::default();
-        match find("actions") {
-            Some(p) => match &p.value {
-                TablePropertyValue::Actions(actions) => {
-                    for a in actions {
-                        let errors = self.errors;
-                        let l = self.listed(a);
-                        if self.errors > errors {
-                            listed.broken.insert(a.action.path.name.name.clone());
-                        }
-                        if let Some(l) = l {
-                            let same = listed.list.iter().find(|o| o.action.sig.name == l.action.sig.name);
-                            if let Some(at) = listed.get(l.action.id).or(same).map(|o| o.span) {
-                                self.duplicate(a.action.path.name.as_str(), a.action.span, at);
-                                continue;
-                            }
-                            listed.push(l);
-                        }
-                    }
-                }
-                _ => self.property_form(p, "a list of actions in braces"),
-            },
-            None => self.error(
-                "E0311",
-                table.name.span,
-                format!("table `{}` has no `actions`", table.name),
-                "every table lists its actions",
-            ),
-        }
-        if let (Some(default), Some(actions)) = (find("default_action"), find("actions"))
-            && actions.span.start > default.span.start
-        {
-            self.report(
-                Diagnostic::error("E0311", "`default_action` stands after `actions`")
-                    .at(default.name.span, "the default action is one of the list")
-                    .related(actions.name.span, "the actions"),
-            );
+        let listed = self.listed_actions(find("actions"), &table.name);
+        if let (Some(default), Some(actions)) = (find("default_action"), find("actions")) {
+            let why = "the default action is one of the list";
+            self.property_order(default, actions, "`default_action` stands after `actions`", (why, "the actions"));
         }
         let default = find("default_action").map(|p| (p.is_const, self.default_action(p, &listed)));
         let mut out = hir::Table {
@@ -163,20 +125,12 @@ impl<'a> Analyser<'a> {
             self.property(p, &mut out);
         }
         if let Some(p) = find("entries") {
-            if let Some(k) = find("key")
-                && k.span.start > p.span.start
-            {
-                self.report(
-                    Diagnostic::error("E0311", "`entries` stands after `key`")
-                        .at(p.name.span, "entries need the keys")
-                        .related(k.name.span, "the keys"),
-                );
+            if let Some(k) = find("key") {
+                self.property_order(p, k, "`entries` stands after `key`", ("entries need the keys", "the keys"));
             }
             out.const_entries = p.is_const;
             match &p.value {
-                TablePropertyValue::Entries(entries) => {
-                    self.entries(entries, &types, &listed, &mut out);
-                }
+                TablePropertyValue::Entries(entries) => self.entries(entries, &types, &listed, &mut out),
                 _ => self.property_form(p, "a list of entries in braces"),
             }
         }
@@ -190,6 +144,48 @@ impl<'a> Analyser<'a> {
         let id = hir::TableId((self.out.tables.len() - 1) as u32);
         self.table_actions.insert(id.0, runs);
         self.declare(&table.name, Entity::Table(id));
+    }
+
+    /// The actions of a table; reports those that stand twice.
+    fn listed_actions(&mut self, property: Option<&'a ast::TableProperty>, table: &ast::Ident) -> Actions<'a> {
+        let mut listed = Actions::default();
+        let Some(p) = property else {
+            let what = format!("table `{table}` has no `actions`");
+            self.error("E0311", table.span, what, "every table lists its actions");
+            return listed;
+        };
+        let TablePropertyValue::Actions(actions) = &p.value else {
+            self.property_form(p, "a list of actions in braces");
+            return listed;
+        };
+        for a in actions {
+            let errors = self.errors;
+            let l = self.listed(a);
+            if self.errors > errors {
+                listed.broken.insert(a.action.path.name.name.clone());
+            }
+            let Some(l) = l else { continue };
+            let same = listed.list.iter().find(|o| o.action.sig.name == l.action.sig.name);
+            match listed.get(l.action.id).or(same).map(|o| o.span) {
+                Some(at) => self.duplicate(a.action.path.name.as_str(), a.action.span, at),
+                None => listed.push(l),
+            }
+        }
+        listed
+    }
+
+    /// Reports a property that stands in front of the one that it needs.
+    fn property_order(
+        &mut self,
+        p: &ast::TableProperty,
+        needed: &ast::TableProperty,
+        what: &str,
+        (why, there): (&str, &str),
+    ) {
+        if needed.span.start > p.span.start {
+            let error = Diagnostic::error("E0311", what).at(p.name.span, why);
+            self.report(error.related(needed.name.span, there));
+        }
     }
 
     fn property_form(&mut self, p: &ast::TableProperty, form: &str) {

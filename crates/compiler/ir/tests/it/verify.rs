@@ -51,105 +51,107 @@ fn a_right_pipeline_passes() {
     assert_eq!(verify(&pipeline()), Ok(()));
 }
 
+type Break = fn(&mut Pipeline);
+
 /// Each breaks one thing; the message must say which.
+const BROKEN: &[(&str, Break)] = &[
+    ("slot 999 does not exist", |p| p.ingress.body.push(assign(SlotId(999), konst(0, 1)))),
+    ("header 99 does not exist", |p| p.deparser.body.push(emit(HeaderId(99)))),
+    ("table 9 does not exist", |p| p.ingress.body.push(apply(TableId(9)))),
+    ("state 7 does not exist", |p| {
+        p.parser.states[0].transition = Transition::Goto(Target::State(StateId(7)));
+    }),
+    ("action 9 does not exist", |p| p.tables[0].default_action.action = ActionId(9)),
+    ("extern 9 does not exist", |p| {
+        p.ingress.body.push(call(ExternFn::DirectCounterCount(ExternId(9)), vec![]));
+    }),
+    ("value assigned of type bit<8> must be bit<9>", |p| {
+        p.ingress.body.push(assign(p.standard.egress_spec, konst(0, 8)));
+    }),
+    ("operands of type bit<8> must be bit<9>", |p| {
+        let sum = binary(BinaryOp::Add, konst(0, 8), konst(0, 9), Type::Bits(8));
+        p.ingress.body.push(assign(p.standard.egress_spec, sum));
+    }),
+    ("256 does not fit bit<8>", |p| {
+        let wide = binary(BinaryOp::Eq, konst(256, 8), konst(0, 8), Type::Bool);
+        p.ingress.body.push(stmt(StmtKind::If { cond: wide, then: vec![], otherwise: vec![] }));
+    }),
+    ("no cast from bool to bit<2>", |p| {
+        let cast = ExprKind::Cast(Box::new(Expr::boolean(true, span())));
+        let e = Expr { kind: cast, ty: Type::Bits(2), span: span() };
+        p.ingress.body.push(call(ExternFn::Truncate, vec![ExternArg::In(e)]));
+    }),
+    ("no bits 12..0 in bit<12>", |p| {
+        let slot = p.headers[0].fields[0].slot;
+        p.ingress.body.push(stmt(StmtKind::AssignSlice { slot, hi: 12, lo: 0, value: konst(0, 13) }));
+    }),
+    ("no parameter 0 here", |p| {
+        let param = Expr { kind: ExprKind::Param(0), ty: Type::Bits(9), span: span() };
+        p.ingress.body.push(assign(p.standard.egress_spec, param));
+    }),
+    ("must not stand here", |p| p.ingress.body.push(extract(HeaderId(0)))),
+    ("must not stand here", |p| p.ingress.body.push(emit(HeaderId(0)))),
+    ("must not stand here", |p| p.parser.states[0].body.push(apply(TableId(0)))),
+    ("must not stand here", |p| p.actions[0].body.push(apply(TableId(0)))),
+    ("no scope 1 around this", |p| p.ingress.body.push(stmt(StmtKind::Leave(1)))),
+    ("label 1 is there twice", |p| {
+        p.egress.body.push(stmt(StmtKind::Scope { label: 1, body: vec![] }));
+    }),
+    ("a size exactly for headers with a varbit", |p| p.parser.states[0].body.push(extract(HeaderId(1)))),
+    ("an advance beyond its bound", |p| {
+        p.parser.states[0].body.push(stmt(StmtKind::Advance { bits: konst(64, 32), bound: Some(63) }));
+    }),
+    ("field b is not at bit 12", |p| p.headers[0].fields[1].offset_bits = 11),
+    ("its fixed size is 16 bits", |p| p.headers[0].fixed_bits = 8),
+    ("is not what its kind", |p| p.headers[0].fields.swap(0, 1)),
+    ("element 1 does not know it", |p| p.stacks[0].elements.swap(0, 1)),
+    ("egress_spec must be a standard slot", |p| p.slots[p.standard.egress_spec.index()].ty = Type::Bits(16)),
+    ("the first is not NoError", |p| p.errors.swap(0, 1)),
+    ("the error PacketTooShort is not declared", |p| p.errors[1] = "Other".into()),
+    ("entry 0: value does not fit", |p| {
+        p.tables[0].entries[0].matches = vec![ternary(0x1000, 0x1000)];
+    }),
+    ("entry 1 is there twice", |p| {
+        let again = p.tables[0].entries[0].clone();
+        p.tables[0].entries.push(again);
+    }),
+    ("default action: the action has 1 parameters", |p| {
+        p.tables[0].default_action.action = ActionId(0);
+    }),
+    ("another has this name", |p| p.actions[1].name = "fwd".into()),
+    ("0x1000001 of t is no id of a table", |p| p.tables[0].id = Some(P4Id(0x0100_0001))),
+    ("0x1000001 of NoAction is there twice", |p| {
+        p.actions.iter_mut().for_each(|a| a.id = Some(P4Id(0x0100_0001)));
+    }),
+    ("not one set for each key", |p| {
+        if let Transition::Select { cases, .. } = &mut p.parser.states[0].transition {
+            cases[0].sets.push(KeySet::Any);
+        }
+    }),
+    ("is no set of bit<12>", |p| {
+        if let Transition::Select { cases, .. } = &mut p.parser.states[0].transition {
+            cases[0].sets = vec![KeySet::Value(0x1000u32.into())];
+        }
+    }),
+    ("malformed call of RegisterWrite", |p| {
+        let index = || ExternArg::In(konst(0, 32));
+        p.ingress.body.push(call(ExternFn::RegisterWrite(ExternId(0)), vec![index(), index()]));
+    }),
+    ("malformed call of Random", |p| {
+        let (result, bound) = (ExternArg::Out(p.standard.egress_spec), |width| ExternArg::In(konst(0, width)));
+        p.ingress.body.push(call(ExternFn::Random, vec![result, bound(9), bound(8)]));
+    }),
+    ("malformed call of CounterCount", |p| {
+        p.ingress.body.push(call(ExternFn::CounterCount(ExternId(0)), vec![ExternArg::In(konst(0, 32))]));
+    }),
+    ("different fields", |p| {
+        p.ingress.body.push(stmt(StmtKind::CopyHeader { dst: HeaderId(0), src: HeaderId(1) }));
+    }),
+];
+
 #[test]
 fn every_broken_invariant_is_found() {
-    type Break = fn(&mut Pipeline);
-    let broken: &[(&str, Break)] = &[
-        ("slot 999 does not exist", |p| p.ingress.body.push(assign(SlotId(999), konst(0, 1)))),
-        ("header 99 does not exist", |p| p.deparser.body.push(emit(HeaderId(99)))),
-        ("table 9 does not exist", |p| p.ingress.body.push(apply(TableId(9)))),
-        ("state 7 does not exist", |p| {
-            p.parser.states[0].transition = Transition::Goto(Target::State(StateId(7)));
-        }),
-        ("action 9 does not exist", |p| p.tables[0].default_action.action = ActionId(9)),
-        ("extern 9 does not exist", |p| {
-            p.ingress.body.push(call(ExternFn::DirectCounterCount(ExternId(9)), vec![]));
-        }),
-        ("value assigned of type bit<8> must be bit<9>", |p| {
-            p.ingress.body.push(assign(p.standard.egress_spec, konst(0, 8)));
-        }),
-        ("operands of type bit<8> must be bit<9>", |p| {
-            let sum = binary(BinaryOp::Add, konst(0, 8), konst(0, 9), Type::Bits(8));
-            p.ingress.body.push(assign(p.standard.egress_spec, sum));
-        }),
-        ("256 does not fit bit<8>", |p| {
-            let wide = binary(BinaryOp::Eq, konst(256, 8), konst(0, 8), Type::Bool);
-            p.ingress.body.push(stmt(StmtKind::If { cond: wide, then: vec![], otherwise: vec![] }));
-        }),
-        ("no cast from bool to bit<2>", |p| {
-            let cast = ExprKind::Cast(Box::new(Expr::boolean(true, span())));
-            let e = Expr { kind: cast, ty: Type::Bits(2), span: span() };
-            p.ingress.body.push(call(ExternFn::Truncate, vec![ExternArg::In(e)]));
-        }),
-        ("no bits 12..0 in bit<12>", |p| {
-            let slot = p.headers[0].fields[0].slot;
-            p.ingress.body.push(stmt(StmtKind::AssignSlice { slot, hi: 12, lo: 0, value: konst(0, 13) }));
-        }),
-        ("no parameter 0 here", |p| {
-            let param = Expr { kind: ExprKind::Param(0), ty: Type::Bits(9), span: span() };
-            p.ingress.body.push(assign(p.standard.egress_spec, param));
-        }),
-        ("must not stand here", |p| p.ingress.body.push(extract(HeaderId(0)))),
-        ("must not stand here", |p| p.ingress.body.push(emit(HeaderId(0)))),
-        ("must not stand here", |p| p.parser.states[0].body.push(apply(TableId(0)))),
-        ("must not stand here", |p| p.actions[0].body.push(apply(TableId(0)))),
-        ("no scope 1 around this", |p| p.ingress.body.push(stmt(StmtKind::Leave(1)))),
-        ("label 1 is there twice", |p| {
-            p.egress.body.push(stmt(StmtKind::Scope { label: 1, body: vec![] }));
-        }),
-        ("a size exactly for headers with a varbit", |p| p.parser.states[0].body.push(extract(HeaderId(1)))),
-        ("an advance beyond its bound", |p| {
-            p.parser.states[0].body.push(stmt(StmtKind::Advance { bits: konst(64, 32), bound: Some(63) }));
-        }),
-        ("field b is not at bit 12", |p| p.headers[0].fields[1].offset_bits = 11),
-        ("its fixed size is 16 bits", |p| p.headers[0].fixed_bits = 8),
-        ("is not what its kind", |p| p.headers[0].fields.swap(0, 1)),
-        ("element 1 does not know it", |p| p.stacks[0].elements.swap(0, 1)),
-        ("egress_spec must be a standard slot", |p| p.slots[p.standard.egress_spec.index()].ty = Type::Bits(16)),
-        ("the first is not NoError", |p| p.errors.swap(0, 1)),
-        ("the error PacketTooShort is not declared", |p| p.errors[1] = "Other".into()),
-        ("entry 0: value does not fit", |p| {
-            p.tables[0].entries[0].matches = vec![ternary(0x1000, 0x1000)];
-        }),
-        ("entry 1 is there twice", |p| {
-            let again = p.tables[0].entries[0].clone();
-            p.tables[0].entries.push(again);
-        }),
-        ("default action: the action has 1 parameters", |p| {
-            p.tables[0].default_action.action = ActionId(0);
-        }),
-        ("another has this name", |p| p.actions[1].name = "fwd".into()),
-        ("0x1000001 of t is no id of a table", |p| p.tables[0].id = Some(P4Id(0x0100_0001))),
-        ("0x1000001 of NoAction is there twice", |p| {
-            p.actions.iter_mut().for_each(|a| a.id = Some(P4Id(0x0100_0001)));
-        }),
-        ("not one set for each key", |p| {
-            if let Transition::Select { cases, .. } = &mut p.parser.states[0].transition {
-                cases[0].sets.push(KeySet::Any);
-            }
-        }),
-        ("is no set of bit<12>", |p| {
-            if let Transition::Select { cases, .. } = &mut p.parser.states[0].transition {
-                cases[0].sets = vec![KeySet::Value(0x1000u32.into())];
-            }
-        }),
-        ("malformed call of RegisterWrite", |p| {
-            let index = || ExternArg::In(konst(0, 32));
-            p.ingress.body.push(call(ExternFn::RegisterWrite(ExternId(0)), vec![index(), index()]));
-        }),
-        ("malformed call of Random", |p| {
-            let (result, bound) = (ExternArg::Out(p.standard.egress_spec), |width| ExternArg::In(konst(0, width)));
-            p.ingress.body.push(call(ExternFn::Random, vec![result, bound(9), bound(8)]));
-        }),
-        ("malformed call of CounterCount", |p| {
-            p.ingress.body.push(call(ExternFn::CounterCount(ExternId(0)), vec![ExternArg::In(konst(0, 32))]));
-        }),
-        ("different fields", |p| {
-            p.ingress.body.push(stmt(StmtKind::CopyHeader { dst: HeaderId(0), src: HeaderId(1) }));
-        }),
-    ];
-    for (message, change) in broken {
+    for (message, change) in BROKEN {
         let mut p = rich();
         change(&mut p);
         let errors = verify(&p).expect_err(message);

@@ -104,45 +104,10 @@ impl<'p> Flow<'p> {
                 paths.add(other);
                 paths
             }
-            StmtKind::SwitchTable(table, cases) => {
-                let mut by_case: Vec<Vec<State>> = vec![Vec::new(); cases.len()];
-                let mut paths = Successors::default();
-                let default = cases.iter().position(|(labels, _)| labels.is_empty());
-                let case_of: HashMap<FunctionId, usize> =
-                    cases.iter().enumerate().flat_map(|(i, (labels, _))| labels.iter().map(move |f| (*f, i))).collect();
-                for ran in self.apply(s, *table) {
-                    match case_of.get(&ran.action).copied().or(default) {
-                        Some(i) => by_case[i].push(ran.state),
-                        None => paths.next.push(ran.state),
-                    }
-                }
-                for (states, (_, body)) in by_case.into_iter().zip(cases) {
-                    let after = self.block(states, body);
-                    paths.add(after);
-                }
-                paths
-            }
+            StmtKind::SwitchTable(table, cases) => self.switch_table(s, *table, cases),
             StmtKind::SwitchValue(e, cases) => self.switch_value(s, e, cases),
             StmtKind::Block(body) => self.block(vec![s], body),
-            StmtKind::For { init, cond, update, body } => {
-                let mut paths = self.stmts(vec![s], init);
-                let states = std::mem::take(&mut paths.next);
-                for mut s in states {
-                    self.forget_loop(&mut s, body.iter().chain(update));
-                    let (yes, no) = self.cond(s, cond);
-                    let turn = self.block(yes, body);
-                    let again = tidy(self.paths, [turn.next, turn.continued].concat());
-                    let update = self.stmts(again, update);
-                    paths.left.extend(turn.left.into_iter().chain(update.left));
-                    paths.next.extend(no.into_iter().chain(turn.broken));
-                }
-                for stmt in init {
-                    if let StmtKind::Declare(var, _) = &stmt.kind {
-                        paths.each(|s| self.gone(s, *var));
-                    }
-                }
-                paths
-            }
+            StmtKind::For { init, cond, update, body } => self.for_loop(s, (init, cond, update), body),
             StmtKind::ForIn { var, over, body } => {
                 let states = match over {
                     ForRange::Range(a, b) => {
@@ -180,6 +145,50 @@ impl<'p> Flow<'p> {
                 Successors::default()
             }
         }
+    }
+
+    fn switch_table(&mut self, s: State, table: TableId, cases: &'p [(Vec<FunctionId>, Vec<Stmt>)]) -> Successors {
+        let mut by_case: Vec<Vec<State>> = vec![Vec::new(); cases.len()];
+        let mut paths = Successors::default();
+        let default = cases.iter().position(|(labels, _)| labels.is_empty());
+        let case_of: HashMap<FunctionId, usize> =
+            cases.iter().enumerate().flat_map(|(i, (labels, _))| labels.iter().map(move |f| (*f, i))).collect();
+        for ran in self.apply(s, table) {
+            match case_of.get(&ran.action).copied().or(default) {
+                Some(i) => by_case[i].push(ran.state),
+                None => paths.next.push(ran.state),
+            }
+        }
+        for (states, (_, body)) in by_case.into_iter().zip(cases) {
+            let after = self.block(states, body);
+            paths.add(after);
+        }
+        paths
+    }
+
+    fn for_loop(
+        &mut self,
+        s: State,
+        (init, cond, update): (&'p [Stmt], &'p Expr, &'p [Stmt]),
+        body: &'p [Stmt],
+    ) -> Successors {
+        let mut paths = self.stmts(vec![s], init);
+        let states = std::mem::take(&mut paths.next);
+        for mut s in states {
+            self.forget_loop(&mut s, body.iter().chain(update));
+            let (yes, no) = self.cond(s, cond);
+            let turn = self.block(yes, body);
+            let again = tidy(self.paths, [turn.next, turn.continued].concat());
+            let update = self.stmts(again, update);
+            paths.left.extend(turn.left.into_iter().chain(update.left));
+            paths.next.extend(no.into_iter().chain(turn.broken));
+        }
+        for stmt in init {
+            if let StmtKind::Declare(var, _) = &stmt.kind {
+                paths.each(|s| self.gone(s, *var));
+            }
+        }
+        paths
     }
 
     fn switch_value(&mut self, s: State, e: &'p Expr, cases: &'p [(Vec<Expr>, Vec<Stmt>)]) -> Successors {
@@ -255,11 +264,7 @@ impl<'p> Flow<'p> {
                 let base = self.root_of(base)?;
                 if whole { self.places.step(base, Step::Field(*i)) } else { Some(base) }
             }
-            ExprKind::Index(base, _)
-            | ExprKind::StackNext(base)
-            | ExprKind::StackLast(base)
-            | ExprKind::Slice(base, ..) => self.root_of(base),
-            _ => None,
+            _ => self.root_of(e.base()?),
         }
     }
 

@@ -11,7 +11,7 @@ mod v1model;
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::hir::Type;
+use crate::hir::{Type, TypedProgram};
 
 /// What an architecture expects of a program and does with it.
 #[derive(Debug)]
@@ -191,6 +191,13 @@ pub struct Drop {
 
 /// All architectures.
 pub const ALL: &[&Architecture] = &[&v1model::V1MODEL, &psa::PSA, &pna::PNA, &tofino::TNA, &tofino::T2NA];
+
+impl TypedProgram {
+    /// The architecture whose package `main` instantiates; `None` if it is not described.
+    pub fn architecture(&self) -> Option<&'static Architecture> {
+        Architecture::of_package(&self.main.type_name, self.main.architecture.as_deref())
+    }
+}
 
 impl Architecture {
     /// The architecture with a package of this name. `name` is the architecture's, where the package's declaration says it.

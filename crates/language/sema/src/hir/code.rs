@@ -16,6 +16,34 @@ pub struct Expr {
     pub span: Span,
 }
 
+impl Expr {
+    /// The expressions that this one consists of, in order: operands, members, what a call has.
+    pub fn parts(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Unary(_, a) => vec![a],
+            ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => vec![a, b],
+            ExprKind::Mux(a, b, c) => vec![a, b, c],
+            ExprKind::Aggregate { members, .. } => members.iter().collect(),
+            ExprKind::Call(call) => call.parts().collect(),
+            _ => self.base().into_iter().collect(),
+        }
+    }
+
+    /// What this is a part or another form of: of a left-value, the one around it.
+    pub fn base(&self) -> Option<&Expr> {
+        match &self.kind {
+            ExprKind::Field(of, _)
+            | ExprKind::Index(of, _)
+            | ExprKind::StackNext(of)
+            | ExprKind::StackLast(of)
+            | ExprKind::StackLastIndex(of)
+            | ExprKind::Slice(of, ..)
+            | ExprKind::Cast(of) => Some(of),
+            _ => None,
+        }
+    }
+}
+
 /// The kind of an expression. Left-values are `Var`, `Field`, `Index`, `StackNext`, `StackLast`, `Slice` of one.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
@@ -120,6 +148,14 @@ pub struct Call {
     pub span: Span,
 }
 
+impl Call {
+    /// The receiver of a built-in method, and the arguments that are given.
+    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
+        let receiver = if let Callee::Builtin(receiver, _) = &self.callee { Some(&**receiver) } else { None };
+        receiver.into_iter().chain(self.args.iter().filter_map(|a| a.value.as_ref()))
+    }
+}
+
 /// An argument with its parameter's direction.
 #[derive(Clone, Debug)]
 pub struct Arg {
@@ -159,6 +195,20 @@ pub struct Stmt {
     pub kind: StmtKind,
     /// Its text.
     pub span: Span,
+}
+
+impl Stmt {
+    /// The statements in this one, as lists.
+    pub fn bodies(&self) -> Vec<&[Stmt]> {
+        match &self.kind {
+            StmtKind::If(_, then, otherwise) => vec![then, otherwise],
+            StmtKind::SwitchTable(_, cases) => cases.iter().map(|(_, body)| body.as_slice()).collect(),
+            StmtKind::SwitchValue(_, cases) => cases.iter().map(|(_, body)| body.as_slice()).collect(),
+            StmtKind::Block(body) | StmtKind::ForIn { body, .. } => vec![body],
+            StmtKind::For { init, update, body, .. } => vec![init, update, body],
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// What a statement does. Compound assignments are expanded.
