@@ -156,7 +156,7 @@ impl Flows {
         self.encrypts = true;
     }
 
-    /// Of SDUs so many bytes have room in a PDU.
+    /// Sets the most bytes of SDUs in a PDU.
     pub(crate) fn set_part(&mut self, part: usize) {
         self.part = part;
     }

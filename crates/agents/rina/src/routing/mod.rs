@@ -75,16 +75,17 @@ impl<'a> Graph<'a> {
             flows.push((members.len() - 1, remote, cost));
         }
         let places: HashMap<&Name, usize> = members.iter().enumerate().map(|(place, name)| (*name, place)).collect();
-        let mut said: Vec<Vec<(usize, u32)>> = vec![Vec::new(); members.len()];
+        let mut advertised: Vec<Vec<(usize, u32)>> = vec![Vec::new(); members.len()];
         for (local, remote, cost) in flows {
-            said[local].extend(places.get(remote).map(|remote| (*remote, cost)));
+            advertised[local].extend(places.get(remote).map(|remote| (*remote, cost)));
         }
         // Names and places have the same order.
-        let is_said = |local: usize, remote: usize| said[local].binary_search_by_key(&remote, |(to, _)| *to).is_ok();
+        let is_advertised =
+            |local: usize, remote: usize| advertised[local].binary_search_by_key(&remote, |(to, _)| *to).is_ok();
         let both = |(local, flows): (usize, &Vec<(usize, u32)>)| {
-            flows.iter().copied().filter(|(remote, _)| is_said(*remote, local)).collect()
+            flows.iter().copied().filter(|(remote, _)| is_advertised(*remote, local)).collect()
         };
-        let neighbours = said.iter().enumerate().map(both).collect();
+        let neighbours = advertised.iter().enumerate().map(both).collect();
         let own = places.get(own).copied();
         Graph { members, neighbours, own }
     }
