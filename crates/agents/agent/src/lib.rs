@@ -135,6 +135,8 @@ pub struct Environment<'a> {
     pub devices: &'a BTreeMap<u32, String>,
     /// What the agent gets of one in another process that it takes over from. It takes nothing in until [`Succession::begin`] then.
     pub inherited: Option<&'a Inheritance>,
+    /// Descriptors that were kept when another process crashed ([`Succession::lasts`]), by name.
+    pub lasting: &'a Inheritance,
 }
 
 /// An agent at work, on threads of its own. It stops when it is dropped; the program's tables stay as they are.

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+#[cfg(doc)]
+use crate::Environment;
 use crate::StartError;
 use crate::hand_over::Offer;
 
@@ -39,6 +41,12 @@ pub trait Succession {
     /// # Errors
     /// The system has no more descriptors.
     fn descriptors(&self) -> io::Result<Vec<(String, OwnedFd)>>;
+
+    /// Whether the descriptor of this name is to be kept if the process crashes, for the next one ([`Environment::lasting`]).
+    fn lasts(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
 
     /// What a successor cannot read elsewhere, as it is now.
     fn state(&self) -> Vec<u8> {

@@ -165,7 +165,7 @@ impl Agent {
     /// If the program is not one that the agent can drive, a device is not there, or namespace and TAP devices cannot be
     /// made.
     pub fn start(environment: &Environment<'_>, config: &Config) -> Result<Agent, Error> {
-        let Environment { tenant, devices, inherited, .. } = *environment;
+        let Environment { tenant, devices, inherited, lasting, .. } = *environment;
         let program = Program::new(&tenant.vdp())?;
         let host = Netlink::open().map_err(Error::Netlink)?;
         let namespace = Namespace::open_or_create(&config.namespace)?;
@@ -173,7 +173,8 @@ impl Agent {
         if inherited.is_none() {
             make_router(&namespace, &mut inside)?;
         }
-        let (taps, ports) = ports::open(devices, config, &namespace, &host, &mut inside, inherited)?;
+        let others = inherited.unwrap_or(lasting);
+        let (taps, ports) = ports::open(devices, config, &namespace, &host, &mut inside, others)?;
         let counters = Arc::new(Counters::default());
         let stop = Arc::new(Stop::new().map_err(Error::Thread)?);
         let fib = SharedFib::new(Fib::new(program, counters.clone())?);
@@ -280,6 +281,11 @@ impl Succession for Agent {
     fn descriptors(&self) -> io::Result<Vec<(String, OwnedFd)>> {
         let named = |(port, tap)| Some((ports::descriptor(self.names.get(&port)?), tap));
         Ok(self.punting.share()?.into_iter().filter_map(named).collect())
+    }
+
+    /// TAP devices keep their carrier, so that the namespace's routes and sessions survive a crash.
+    fn lasts(&self, name: &str) -> bool {
+        ports::is_descriptor(name)
     }
 
     fn pause(&self) {

@@ -32,7 +32,12 @@ pub(crate) fn descriptor(tap: &str) -> String {
     format!("tap:{tap}")
 }
 
-/// Makes the TAP devices, or takes those of a process that has the namespace. Returns them by port number, with what is known of the
+/// Whether this is the name of a TAP device's descriptor.
+pub(crate) fn is_descriptor(name: &str) -> bool {
+    name.starts_with("tap:")
+}
+
+/// Makes the TAP devices, or takes those of a process that has the namespace, or had it. Returns them by port number, with what is known of the
 /// ports.
 pub(crate) fn open(
     devices: &BTreeMap<u32, String>,
@@ -40,7 +45,7 @@ pub(crate) fn open(
     namespace: &Namespace,
     host: &Netlink,
     inside: &mut Netlink,
-    inherited: Option<&Inheritance>,
+    others: &Inheritance,
 ) -> Result<(BTreeMap<u32, Tap>, Vec<Port>), Error> {
     for name in config.names.keys() {
         if !devices.values().any(|device| device == name) {
@@ -53,8 +58,7 @@ pub(crate) fn open(
         let device = host.devices().values().find(|device| device.name == *name);
         let device = device.ok_or_else(|| Error::UnknownDevice(name.clone()))?;
         let name = config.names.get(name).unwrap_or(name);
-        let descriptor = inherited.map_or(Ok(None), |inherited| inherited.descriptor(&descriptor(name)));
-        let descriptor = descriptor.map_err(Error::Tap)?;
+        let descriptor = others.descriptor(&descriptor(name)).map_err(Error::Tap)?;
         let in_use = descriptor.is_some();
         let tap = match descriptor {
             Some(descriptor) => Tap::inherited(name, descriptor)?,

@@ -45,7 +45,8 @@ impl Agent {
         inherited: Option<&Inheritance>,
     ) -> Result<(), String> {
         let Some(agent) = &config.agent else { return Ok(()) };
-        let environment = Environment { switch, tenant, devices: &config.ports, inherited };
+        let environment =
+            Environment { switch, tenant, devices: &config.ports, inherited, lasting: &Inheritance::default() };
         let running = agent.read()?.start(&environment).map_err(|error| error.to_string())?;
         *lock(&self.0) = Some(running);
         Ok(())

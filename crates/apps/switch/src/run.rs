@@ -1,5 +1,6 @@
 //! The life of a switch: starts it, carries out commands, ends it.
 
+use std::cell::Cell;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use hopwright_agent::Kinds;
-use hopwright_agent::hand_over::{HandOver, HandOverError, Life, Workers};
+use hopwright_agent::hand_over::{HandOver, HandOverError, Heir, Life, Workers};
 use hopwright_dataplane::{Switch, wait};
 use hopwright_host::http::{self, Listener};
 use hopwright_p4runtime::ServeError;
@@ -121,25 +122,28 @@ pub fn run(
     let path = config.switch.socket.clone();
     let open_socket = || Ok::<_, SwitchError>(admin::Socket::open(&path, tell.clone())?);
     // First of all, because it tells that another switch is running.
-    let socket = hand_over.predecessor().is_none().then(open_socket).transpose()?;
-    let mut heir = hand_over.prepare("switch")?;
-    let listen = |address: &String| {
-        heir.listen(address).map_err(|error| SwitchError::Metrics { address: address.clone(), error })
+    let socket = Cell::new(hand_over.predecessor().is_none().then(open_socket).transpose()?);
+    let open = |running: &Running| {
+        let socket = socket.take().map_or_else(open_socket, Ok)?;
+        Ok((socket, starting(running.switch(), running.tenants()).map_err(SwitchError::Start)?))
     };
-    let (listeners, duplicates) = config.metrics.iter().map(listen).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-    let listeners: Vec<Listener> = listeners;
-    let (running, worker) = Running::start(config, heir.takes_over().then_some(&mut heir.offer))?;
-    let switch = running.switch().clone();
-    let start = |running: &Running| starting(running.switch(), running.tenants()).map_err(SwitchError::Start);
-    let beside = match socket {
-        Some(socket) => Some((socket, start(&running)?)),
-        None => None,
+    let begin = |mut heir: Heir| -> Result<(Process<'_>, Life, Vec<Listener>), SwitchError> {
+        let listen = |address: &String| {
+            heir.listen(address).map_err(|error| SwitchError::Metrics { address: address.clone(), error })
+        };
+        let (of_metrics, listeners) =
+            config.metrics.iter().map(listen).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        let (running, worker) = Running::start(config.clone(), &mut heir)?;
+        // What a predecessor still serves follows when that has gone.
+        let beside = if heir.takes_over() { None } else { Some(open(&running)?) };
+        announce(&running);
+        let workers = Workers::start(vec![worker], &[], precede).map_err(SwitchError::Thread)?;
+        let mut process = Process { running, workers, listeners, held: Vec::new(), open: &open, beside };
+        let life = Life::begin(heir, &mut process)?;
+        Ok((process, life, of_metrics))
     };
-    announce(&running);
-    let workers = Workers::start(vec![worker], &[], precede).map_err(SwitchError::Thread)?;
-    let open = |running: &Running| Ok((open_socket()?, start(running)?));
-    let mut process = Process { running, workers, listeners: duplicates, held: Vec::new(), open: &open, beside };
-    let mut life = Life::begin(heir, &mut process)?;
+    let (mut process, mut life, listeners) = hand_over.begin("switch", begin)?;
+    let switch = process.running.switch().clone();
     let pages = |listener| (listener, metrics::pages(switch.clone(), process.running.board().clone()));
     let http = http::serve(listeners.into_iter().map(pages).collect()).map_err(SwitchError::Thread)?;
     // What this thread compiles from now on must not keep packets waiting.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopwright_agent::hand_over::Offer;
+use hopwright_agent::hand_over::Heir;
 use hopwright_dataplane::{
     Limits, Rate, Rule, Switch, SwitchBuilder, Tenant, TenantPorts, TenantSpec, VirtualDataPlane, Worker,
 };
@@ -101,21 +101,19 @@ struct Prepared {
 pub(crate) type Changes = Vec<String>;
 
 impl Running {
-    /// Builds the switch. The worker does not run yet. `offer`: what a process that this one takes over from has; then nothing is served
-    /// before [`Running::serve`].
-    pub(crate) fn start(config: Config, offer: Option<&mut Offer>) -> Result<(Running, Worker), SwitchError> {
+    /// Builds the switch. The worker does not run yet. If it takes over from another process, nothing is served before [`Running::serve`].
+    pub(crate) fn start(config: Config, heir: &mut Heir) -> Result<(Running, Worker), SwitchError> {
         let (opener, pools) = Opener::new(&Wanted {
             choice: config.switch.ports,
             mtu: config.switch.mtu,
             headroom: config.switch.headroom,
             devices: config.ports.len().max(1),
+            memory: &heir.offer.memory,
             ..Wanted::default()
         })?;
-        let takes_over = offer.is_some();
-        let inherited = offer.map_or(Ok(BTreeMap::new()), |offer| {
-            opener.inherit(std::mem::take(&mut offer.devices));
-            succession::inherited(offer)
-        })?;
+        heir.bequeath(&opener);
+        let takes_over = heir.takes_over();
+        let inherited = if takes_over { succession::inherited(&mut heir.offer)? } else { BTreeMap::new() };
         let (switch, worker) = SwitchBuilder::without_tenants().pools(pools).batch(config.switch.batch).build()?;
         let settings = config.p4runtime.as_ref().filter(|_| !takes_over);
         let server = settings.map(|settings| serve(settings, &switch)).transpose()?;
@@ -165,6 +163,11 @@ impl Running {
     /// The kind of a device's ports, and why; `None` for ports that agents add.
     pub(crate) fn how(&self, device: &str) -> Option<&str> {
         self.how.get(device).map(String::as_str)
+    }
+
+    /// What keeps devices receiving.
+    pub(crate) fn receptions(&self) -> impl Iterator<Item = &Reception> {
+        self.receptions.values()
     }
 
     pub(crate) fn tenants(&self) -> Tenants {

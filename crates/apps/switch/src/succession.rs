@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 
 use hopwright_agent::Inheritance;
 use hopwright_agent::hand_over::{
-    HandOverError, Offer, StoppedAt, TakeOver, Workers, begin_at, duplicates, refusal_of_ports,
+    HandOverError, Offer, StoppedAt, TakeOver, Workers, begin_at, duplicates, of_receptions, positions,
+    refusal_of_ports,
 };
 use hopwright_p4runtime::Held;
 use serde::de::DeserializeOwned;
@@ -126,11 +127,17 @@ impl TakeOver for Process<'_> {
 
     fn sockets(&self) -> io::Result<Offer> {
         let mut descriptors = duplicates(&self.listeners)?;
+        descriptors.extend(of_receptions(self.running.receptions())?);
         for (tenant, hosted) in self.hosted() {
             let own = hosted.agent.succession(|agent| agent.descriptors()).transpose()?.unwrap_or_default();
             descriptors.extend(own.into_iter().map(|(name, one)| (descriptor(tenant, &name), one)));
         }
-        Ok(Offer { descriptors, devices: self.running.opener().share()?, ..Offer::default() })
+        Ok(Offer {
+            descriptors,
+            devices: self.running.opener().share()?,
+            memory: self.running.opener().share_memory()?,
+            ..Offer::default()
+        })
     }
 
     fn state(&mut self) -> Vec<u8> {
@@ -179,7 +186,7 @@ impl TakeOver for Process<'_> {
             cells: if hosted.agent.is_there() { Cells::default() } else { Cells::of(&hosted.tenant.vdp()) },
         };
         let changed: Vec<Changed> = self.hosted().map(changed).collect();
-        Ok(StoppedAt { state: bytes(&changed), positions: self.running.opener().positions() })
+        Ok(StoppedAt { state: bytes(&changed), positions: positions(self.running.opener(), &self.workers) })
     }
 
     fn go_on(&mut self) -> Result<(), SwitchError> {
@@ -191,6 +198,7 @@ impl TakeOver for Process<'_> {
     }
 
     fn last_state(&mut self) -> Vec<u8> {
+        self.running.opener().leave();
         let last =
             |(name, hosted): (&str, &Hosted)| Some((name.to_string(), hosted.agent.succession(|agent| agent.leave())?));
         bytes(&self.hosted().filter_map(last).collect::<Vec<_>>())

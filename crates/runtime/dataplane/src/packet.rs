@@ -2,12 +2,17 @@
 //!
 //! Nothing here allocates after construction.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+mod memory;
+
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use hopwright_abi as abi;
+
+pub use memory::FrameMemory;
+use memory::{file_in_memory, has_size};
 
 /// Most packets in a batch.
 pub const MAX_BATCH: usize = 256;
@@ -336,41 +341,6 @@ pub enum PoolError {
     Memory(usize),
 }
 
-/// The memory of a pool's frames. It lives as long as the pool and everything that shares it, such as a device.
-pub struct FrameMemory {
-    start: NonNull<u8>,
-    bytes: usize,
-    /// What was allocated: a page more, because the system's allocator writes to all of what it is asked to align, and
-    /// frames that are never used would take memory.
-    base: NonNull<u8>,
-    layout: Layout,
-}
-
-// SAFETY: the memory is reached through packets and devices, each of which has frames of its own.
-unsafe impl Send for FrameMemory {}
-// SAFETY: as above; nothing here changes after construction.
-unsafe impl Sync for FrameMemory {}
-
-impl FrameMemory {
-    /// Where it begins, a multiple of a page, and its bytes.
-    pub fn region(&self) -> (NonNull<u8>, usize) {
-        (self.start, self.bytes)
-    }
-}
-
-impl Drop for FrameMemory {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `Pool::new` with this layout; no sharer is left.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) }
-    }
-}
-
-impl fmt::Debug for FrameMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FrameMemory").field("bytes", &self.bytes).finish_non_exhaustive()
-    }
-}
-
 /// The size of the system's pages in bytes, which frames' memory is aligned to.
 pub fn page_size() -> usize {
     // SAFETY: plain system call.
@@ -395,17 +365,49 @@ pub struct Pool {
 impl Pool {
     /// FrameMemory for `frames` frames, aligned to a page.
     pub fn new(frames: u32, size: FrameSize) -> Result<Pool, PoolError> {
+        let bytes = Pool::bytes(frames, size)?;
+        let memory = FrameMemory::allocate(bytes, frames).ok_or(PoolError::Memory(bytes))?;
+        Ok(Pool::of(memory, frames, size, (0..frames).rev().collect()))
+    }
+
+    /// The same in a file that a successor can map ([`FrameMemory::file`]).
+    ///
+    /// # Errors
+    /// As for [`Pool::new`].
+    pub fn in_file(frames: u32, size: FrameSize) -> Result<Pool, PoolError> {
+        let bytes = Pool::bytes(frames, size)?;
+        let memory = file_in_memory(bytes + frames as usize).and_then(|file| FrameMemory::of_file(file, bytes, frames));
+        let memory = memory.map_err(|_| PoolError::Memory(bytes))?;
+        Ok(Pool::of(memory, frames, size, (0..frames).rev().collect()))
+    }
+
+    /// The pool of another process in this file: all frames are lent until they are [taken back](Pool::take_back).
+    ///
+    /// # Errors
+    /// The file is not one of so many frames of this size.
+    pub fn inherited(file: OwnedFd, frames: u32, size: FrameSize) -> Result<Pool, PoolError> {
+        let bytes = Pool::bytes(frames, size)?;
+        if !has_size(&file, bytes + frames as usize) {
+            return Err(PoolError::Size { frames, bytes: size.stride() });
+        }
+        let memory = FrameMemory::of_file(file, bytes, frames).map_err(|_| PoolError::Memory(bytes))?;
+        Ok(Pool::of(memory, frames, size, Vec::with_capacity(frames as usize)))
+    }
+
+    /// The bytes of the frames together.
+    fn bytes(frames: u32, size: FrameSize) -> Result<usize, PoolError> {
         let stride = size.stride();
         let bad = PoolError::Size { frames, bytes: stride };
-        let bytes = stride.checked_mul(frames as usize).filter(|b| *b > 0 && stride <= u32::MAX as usize).ok_or(bad)?;
-        let page = page_size();
-        let layout = bytes.checked_add(page).and_then(|all| Layout::from_size_align(all, 8).ok()).ok_or(bad)?;
-        // SAFETY: the layout's size is not zero.
-        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(PoolError::Memory(bytes))?;
-        // SAFETY: the next page boundary is less than a page away, and there is a page more than `bytes`.
-        let start = unsafe { base.add(base.addr().get().wrapping_neg() % page) };
-        let memory = Arc::new(FrameMemory { start, bytes, base, layout });
-        Ok(Pool { memory, size, stride, free: (0..frames).rev().collect(), frames, kept: 0, large: None })
+        stride.checked_mul(frames as usize).filter(|bytes| *bytes > 0 && stride <= u32::MAX as usize).ok_or(bad)
+    }
+
+    fn of(memory: FrameMemory, frames: u32, size: FrameSize, free: Vec<u32>) -> Pool {
+        Pool { memory: Arc::new(memory), size, stride: size.stride(), free, frames, kept: 0, large: None }
+    }
+
+    /// The frames that are free.
+    pub fn free_frames(&self) -> &[u32] {
+        &self.free
     }
 
     /// The same with `frames` more frames, for packets up to [`JUMBO_BYTES`] that do not fit the others, with at least this
@@ -579,6 +581,8 @@ impl fmt::Debug for Pool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
 
     #[test]
@@ -601,6 +605,31 @@ mod tests {
         assert!(jumbos.take().is_none(), "all its frames are large");
         jumbos.give(packet);
     }
+
+    #[test]
+    fn another_process_has_the_same_frames() {
+        let size = FrameSize::shared(1500, 0);
+        let mut pool = Pool::in_file(4, size).unwrap();
+        let packet = pool.take_filled(b"a packet").unwrap();
+        let at = pool.lend_packet(packet).unwrap();
+        pool.memory().notes()[3].store(7, Relaxed);
+        let file = || pool.memory().file().unwrap().try_clone().unwrap();
+        let mut other = Pool::inherited(file(), 4, size).unwrap();
+        assert!(other.take().is_none() && other.free_frames().is_empty());
+        // SAFETY: only this test has the frame, which was lent.
+        let packet = unsafe { other.received(at, 8) }.unwrap();
+        assert_eq!((packet.bytes(), other.memory().notes()[3].load(Relaxed)), (&b"a packet"[..], 7));
+        other.give(packet);
+        pool.free_frames().iter().for_each(|frame| other.take_back(u64::from(*frame) * size.stride() as u64));
+        assert_eq!(other.available(), 4);
+        for (frames, size) in [(5, size), (4, FrameSize::shared(9000, 0)), (0, size)] {
+            assert!(matches!(Pool::inherited(file(), frames, size), Err(PoolError::Size { .. })));
+        }
+        let (reader, _) = std::io::pipe().unwrap();
+        assert!(Pool::inherited(reader.into(), 4, size).is_err(), "its size may change");
+        assert!(Pool::new(4, size).unwrap().memory().file().is_none());
+    }
+
     #[test]
     fn frames_have_the_headroom_that_a_program_wants() {
         let usual = FrameSize::for_mtu(1500);

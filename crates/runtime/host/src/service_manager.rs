@@ -95,15 +95,16 @@ impl ServiceManager {
     }
 
     /// Gives it a descriptor to keep for the next process of the service, which gets it by [`kept`]. It closes it when the service has
-    /// stopped, and at once if the unit's `FileDescriptorStoreMax` allows none.
+    /// stopped, and at once if the unit's `FileDescriptorStoreMax` allows none. It tells names apart by colons: in messages to it they are `=`.
     pub fn keep(&mut self, name: &str, descriptor: &OwnedFd) {
         // It would close a socket whose other end has gone.
+        let name = name.replace(':', "=");
         self.notify_with(&format!("FDSTORE=1\nFDNAME={name}\nFDPOLL=0"), Some(descriptor.as_fd()));
     }
 
     /// Has it forget descriptors of a name.
     pub fn forget(&mut self, name: &str) {
-        self.notify(&format!("FDSTOREREMOVE=1\nFDNAME={name}"));
+        self.notify(&format!("FDSTOREREMOVE=1\nFDNAME={}", name.replace(':', "=")));
     }
 
     fn notify(&mut self, message: &str) {
@@ -128,25 +129,24 @@ impl Default for ServiceManager {
     }
 }
 
-/// Takes the descriptor of this name that the service manager has kept for this process. Those of other names are closed. Only the first
-/// call in a process gets something.
+/// Takes the descriptors that the service manager has kept for this process, with their names. Only the first call in a process gets some.
 ///
 /// The environment variables stay: their process identifier keeps other processes from believing them.
-pub fn kept(name: &str) -> Option<OwnedFd> {
+pub fn kept() -> Vec<(String, OwnedFd)> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
-    let given = sd_notify::listen_fds_with_names().ok()?;
+    let Ok(given) = sd_notify::listen_fds_with_names() else { return Vec::new() };
     if given.len() == 0 || TAKEN.swap(true, Ordering::Relaxed) {
-        return None;
+        return Vec::new();
     }
     given
-        .filter_map(|(number, named)| {
+        .map(|(number, name)| {
             // SAFETY: sd_listen_fds(3): the service manager has opened this descriptor for this process, which `listen_fds_with_names`
             // has compared with `LISTEN_PID`. It is nobody else's, because only this function takes such descriptors, and only once
             // (`TAKEN`).
             let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
-            (named == name).then_some(descriptor)
+            (name.replace('=', ":"), descriptor)
         })
-        .last()
+        .collect()
 }
 
 /// Sends one message to the socket with this path, or this abstract name after an `@`. Fails if its queue is full.

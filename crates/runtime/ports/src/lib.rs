@@ -36,7 +36,7 @@ pub(crate) fn skip_without_privileges(needs: &str) {
 }
 
 pub use af_packet::{AfPacket, FilterSetter, PortSize, RingSize, SharedRing};
-pub use af_xdp::{AfXdp, SharedFrames, SharedProgram, XdpDevice, XdpMode, XdpOptions};
+pub use af_xdp::{AfXdp, SharedFrames, SharedMemory, SharedProgram, SharedQueue, XdpDevice, XdpMode, XdpOptions};
 pub use filter::{Filter, FlowHash, FlowKey, FrameMatch, Pattern, VariableWords};
 pub use frame_socket::FrameSocket;
 pub use hopwright_dataplane::memory::{self, MemoryPort, RepeatPort, Wire};

@@ -6,6 +6,7 @@ mod inheritance;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::ScopedJoinHandle;
@@ -15,7 +16,7 @@ use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{FrameSize, Pool, Port};
 
 use crate::af_packet::{AfPacket, FilterSetter, Input, PortSize};
-use crate::af_xdp::{AfXdp, Programs, SharedFrames, SharedProgram, XdpDevice, XdpMode, XdpOptions};
+use crate::af_xdp::{AfXdp, Programs, SharedFrames, SharedMemory, SharedProgram, XdpDevice, XdpMode, XdpOptions};
 use crate::filter::{Filter, FlowHash, FlowKey, FrameMatch, JoinedFlows, Pattern, TooLong};
 use crate::linux::closing;
 use crate::linux::device::{DeviceError, Facts, failed};
@@ -87,6 +88,8 @@ pub struct Opener {
     sockets: Option<UdpSockets>,
     /// The memory that AF_XDP ports share, by worker. Empty if devices never share frames.
     frames: Vec<SharedFrames>,
+    /// Whether the memory is a predecessor's, whose AF_XDP sockets can be used then.
+    inherits_memory: bool,
     workers: usize,
     /// Distributes the packets of one UDP flow over workers.
     flows: Option<FlowHash>,
@@ -112,6 +115,8 @@ struct Device {
     frames: FrameMatch,
     /// Its XDP program, while ports use it.
     program: Option<Weak<XdpDevice>>,
+    /// Its AF_XDP sockets by receive queue, if another process can take them over.
+    queues: Vec<(u32, Weak<OwnedFd>)>,
     /// The filters of its packet sockets: those for all (or all non-urgent) frames, and those for urgent frames.
     sockets: [Vec<FilterSetter>; 2],
     /// If its packets are distributed over packet sockets by flow.
@@ -204,6 +209,8 @@ pub struct Wanted<'a> {
     pub flows: Option<&'a FlowKey>,
     /// Options of AF_XDP. The ring size is chosen by the opener.
     pub options: XdpOptions,
+    /// The memory of the workers of a predecessor that hands AF_XDP sockets over. It is used if its frames are of the size that is wanted.
+    pub memory: &'a [SharedMemory],
 }
 
 impl Default for Wanted<'_> {
@@ -220,6 +227,7 @@ impl Default for Wanted<'_> {
             workers: 1,
             flows: None,
             options: XdpOptions::default(),
+            memory: &[],
         }
     }
 }
@@ -235,6 +243,7 @@ impl Opener {
             urgent: wanted.urgent.cloned(),
             sockets: wanted.sockets.cloned(),
             frames: Vec::new(),
+            inherits_memory: false,
             workers: wanted.workers.max(1),
             flows: wanted.flows.filter(|_| wanted.workers > 1).cloned().map(FlowHash::new),
             size: PortSize::among(wanted.devices * wanted.workers.max(1)),
@@ -245,22 +254,30 @@ impl Opener {
         };
         // Sockets may receive datagrams that are longer than any device's frames.
         let large = if wanted.sockets.is_some() { LARGE_FRAMES } else { 0 };
-        let pool = |frames, size| match large {
-            0 => Pool::new(frames, size),
-            _ => Pool::new(frames, size)?.with_large(large, wanted.headroom),
+        let with_large = |pool: Pool| match large {
+            0 => Ok(pool),
+            _ => pool.with_large(large, wanted.headroom),
         };
         if wanted.choice == PortChoice::AfPacket {
             let size = FrameSize::for_mtu(wanted.mtu).with_headroom(wanted.headroom);
             let frames = ((POOL_BYTES / size.stride()) as u32).clamp(FEWEST_FRAMES, MOST_FRAMES);
-            let pools = (0..opener.workers).map(|_| pool(frames, size)).collect::<Result<_, _>>()?;
+            let pool = |_| Pool::new(frames, size).and_then(with_large);
+            let pools = (0..opener.workers).map(pool).collect::<Result<_, _>>()?;
             return Ok((opener, pools));
         }
         let size = FrameSize::shared(wanted.mtu, wanted.headroom);
-        // Each device has a full ring in each direction. One more pair of rings covers packets being processed.
-        let rings = 2 * (wanted.devices.max(1) + 1);
-        let frames = (rings * RING as usize).min(POOL_BYTES / size.stride()).max(rings * 64);
-        opener.options.ring = RING.min(1 << (frames / rings).ilog2());
-        let pools: Vec<Pool> = (0..opener.workers).map(|_| pool(frames as u32, size)).collect::<Result<_, _>>()?;
+        let memory = opener.memory_to_inherit(wanted.memory, size)?;
+        opener.inherits_memory = !memory.is_empty();
+        let pools: Vec<Pool> = if opener.inherits_memory {
+            memory.into_iter().map(with_large).collect::<Result<_, _>>()?
+        } else {
+            // Each device has a full ring in each direction. One more pair of rings covers packets being processed.
+            let rings = 2 * (wanted.devices.max(1) + 1);
+            let frames = (rings * RING as usize).min(POOL_BYTES / size.stride()).max(rings * 64);
+            opener.options.ring = RING.min(1 << (frames / rings).ilog2());
+            let pool = |_| Pool::in_file(frames as u32, size).and_then(with_large);
+            (0..opener.workers).map(pool).collect::<Result<_, _>>()?
+        };
         opener.frames = pools.iter().filter_map(|pool| SharedFrames::new(pool).ok()).collect();
         Ok((opener, pools))
     }
@@ -314,6 +331,26 @@ impl Opener {
         }
         self.tell_sockets(&mut known)?;
         Ok(opened)
+    }
+
+    /// The pools of a predecessor's workers with frames of this size; none if these cannot be used.
+    fn memory_to_inherit(&mut self, memory: &[SharedMemory], size: FrameSize) -> Result<Vec<Pool>, PoolError> {
+        let Some(first) = memory.first() else { return Ok(Vec::new()) };
+        let usable = |shared: &SharedMemory| shared.size == size && shared.ring == first.ring && shared.frames > 0;
+        if memory.len() != self.workers
+            || !first.ring.is_power_of_two()
+            || first.ring > RING
+            || !memory.iter().all(usable)
+        {
+            return Ok(Vec::new());
+        }
+        self.options.ring = first.ring;
+        let pool = |shared: &SharedMemory| {
+            let file =
+                shared.file.try_clone().map_err(|_| PoolError::Memory(size.stride() * shared.frames as usize))?;
+            Pool::inherited(file, shared.frames, size)
+        };
+        memory.iter().map(pool).collect()
     }
 
     fn open_one(&self, device: &str, frames: &FrameMatch, filters: &Filters) -> Result<(Opened, Device), DeviceError> {
@@ -375,6 +412,7 @@ impl Opener {
             facts: ports.iter().map(AfPacket::facts).collect(),
             frames: frames.clone(),
             program: None,
+            queues: Vec::new(),
             sockets: setters,
             flows,
         };
@@ -496,7 +534,7 @@ impl Opener {
         }
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         let mut zero_copy = true;
-        let mut setters = Vec::new();
+        let (mut setters, mut sockets) = (Vec::new(), Vec::new());
         for (worker, shared) in self.frames.iter().enumerate() {
             let mine: Vec<u32> = queues.iter().copied().filter(|q| *q as usize % self.workers == worker).collect();
             if mine.is_empty() {
@@ -510,6 +548,7 @@ impl Opener {
                 continue;
             }
             let mut port: AfXdp = xdp.port(shared, &mine)?;
+            sockets.extend(port.sockets());
             zero_copy &= port.is_zero_copy();
             port.fill_checksums(self.fill_checksums);
             if let Some(fallback) = self.fallback(frames) {
@@ -546,6 +585,7 @@ impl Opener {
             facts: vec![xdp.facts()],
             frames: frames.clone(),
             program: Some(Arc::downgrade(&xdp)),
+            queues: if frames.is_everything() { sockets } else { Vec::new() },
             sockets: [Vec::new(), setters],
             flows: None,
         };

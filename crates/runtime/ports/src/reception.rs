@@ -4,6 +4,8 @@
 //! promiscuous only if every frame is asked for, or if the kernel finds no room in the card's filter.
 
 use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
 use hopwright_dataplane::Addresses;
 
@@ -27,6 +29,16 @@ impl Reception {
         // It is of no protocol: no frame reaches it.
         let socket = sys::packet_socket().map_err(failed(device, "open a packet socket"))?;
         Ok(Reception { device: device.into(), index, socket, memberships: BTreeSet::new() })
+    }
+
+    /// The device's name.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// Returns a duplicate of the socket: the device receives what it does now as long as that is open.
+    pub fn share(&self) -> io::Result<OwnedFd> {
+        self.socket.as_fd().try_clone_to_owned()
     }
 
     /// Has the device receive frames to these addresses, and no more to others of earlier calls.

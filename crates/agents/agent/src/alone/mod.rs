@@ -144,38 +144,12 @@ pub fn run(
     starting: &Starting<'_>,
 ) -> Result<Counts, Error> {
     settings.check().map_err(Error::Start)?;
+    let commands = commands()?;
     let name = format!("{} {}", kind.name(), settings.name());
     let name = name.trim_end();
-    let mut heir = options.hand_over.prepare(name)?;
-    let listen =
-        |address: &String| heir.listen(address).map_err(|error| Error::Metrics { address: address.clone(), error });
-    let (listener, listeners) = options.metrics.iter().map(listen).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-    let listener: Vec<Listener> = listener;
-    let Opened { opener, switch, workers, _receptions } = open(kind, options, &mut heir)?;
-    let inherited = heir.takes_over().then(|| Inheritance::of(&mut heir.offer));
-    let environment = Environment {
-        switch: &switch,
-        tenant: switch.default_tenant(),
-        devices: &options.devices,
-        inherited: inherited.as_ref(),
-    };
-    let agent: Arc<dyn Agent> = Arc::from(settings.start(&environment).map_err(Error::Start)?);
-    drop(inherited);
-    // What a predecessor still serves follows when that has gone.
-    let beside = if heir.takes_over() { None } else { Some(starting(&switch).map_err(Error::Start)?) };
-    let commands = commands()?;
-    let workers = Workers::start(workers, &[], wait::shorten_slice).map_err(Error::Thread)?;
-    let mut process = Process {
-        name: name.into(),
-        agent: agent.clone(),
-        switch: switch.clone(),
-        opener,
-        workers,
-        listeners,
-        starting,
-        beside,
-    };
-    let mut life = Life::begin(heir, &mut process)?;
+    let begin = |heir| begin(name, kind, settings, options, starting, heir);
+    let (mut process, mut life, listener) = options.hand_over.begin(name, begin)?;
+    let (switch, agent) = (process.switch.clone(), process.agent.clone());
     let sites = listener.into_iter().map(|listener| (listener, pages(switch.clone(), agent.clone())));
     let http = http::serve(sites.collect()).map_err(Error::Thread)?;
     tracing::info!("{} is running; stop with Ctrl-C", kind.name());
@@ -189,9 +163,41 @@ pub fn run(
     if let Some(file) = options.stats.as_deref().filter(|_| !life.handed_over()) {
         write(file, &page)?;
     }
-    drop((process, switch, _receptions));
+    drop((process, switch));
     life.end();
     result.map(|()| counts)
+}
+
+/// Has a process forward packets, in the place of a predecessor if there is one. Returns it with the server of metrics.
+fn begin<'a>(
+    name: &str,
+    kind: &dyn Kind,
+    settings: &dyn Settings,
+    options: &Options,
+    starting: &'a Starting<'a>,
+    mut heir: Heir,
+) -> Result<(Process<'a>, Life, Vec<Listener>), Error> {
+    let listen =
+        |address: &String| heir.listen(address).map_err(|error| Error::Metrics { address: address.clone(), error });
+    let (listener, listeners) = options.metrics.iter().map(listen).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let Opened { opener, switch, workers, receptions } = open(kind, options, &mut heir)?;
+    let inherited = heir.takes_over().then(|| Inheritance::of(&mut heir.offer));
+    let environment = Environment {
+        switch: &switch,
+        tenant: switch.default_tenant(),
+        devices: &options.devices,
+        inherited: inherited.as_ref(),
+        lasting: &Inheritance { descriptors: std::mem::take(&mut heir.lasting), ..Inheritance::default() },
+    };
+    let agent: Arc<dyn Agent> = Arc::from(settings.start(&environment).map_err(Error::Start)?);
+    drop(inherited);
+    // What a predecessor still serves follows when that has gone.
+    let beside = if heir.takes_over() { None } else { Some(starting(&switch).map_err(Error::Start)?) };
+    let workers = Workers::start(workers, &[], wait::shorten_slice).map_err(Error::Thread)?;
+    let name = name.into();
+    let mut process = Process { name, agent, switch, opener, workers, receptions, listeners, starting, beside };
+    let life = Life::begin(heir, &mut process)?;
+    Ok((process, life, listener))
 }
 
 /// Does what signals say until they say stop, or until another process has taken over.
@@ -249,7 +255,7 @@ struct Opened {
     switch: Arc<Switch>,
     workers: Vec<Worker>,
     /// The devices receive as long as these are there.
-    _receptions: Vec<Reception>,
+    receptions: Vec<Reception>,
 }
 
 /// Opens the devices and builds a switch of them.
@@ -264,11 +270,10 @@ fn open(kind: &dyn Kind, options: &Options, heir: &mut Heir) -> Result<Opened, E
         headroom: vdp.headroom(),
         devices: options.devices.len(),
         workers: options.workers,
+        memory: &heir.offer.memory,
         ..Wanted::default()
     })?;
-    if heir.takes_over() {
-        opener.inherit(std::mem::take(&mut heir.offer.devices));
-    }
+    heir.bequeath(&opener);
     let mut builder = SwitchBuilder::new(vdp).cpu_port(options.cpu_port).cpu_queue(options.cpu_queue).pools(pools);
     if let Some(port) = kind.needs().urgent_cpu_port {
         builder = builder.urgent_cpu_port(port);
@@ -291,6 +296,6 @@ fn open(kind: &dyn Kind, options: &Options, heir: &mut Heir) -> Result<Opened, E
         reception.set(&switch.addresses(*number))?;
         Ok(reception)
     };
-    let _receptions = options.devices.iter().map(receive).collect::<Result<_, DeviceError>>()?;
-    Ok(Opened { opener, switch, workers, _receptions })
+    let receptions = options.devices.iter().map(receive).collect::<Result<_, DeviceError>>()?;
+    Ok(Opened { opener, switch, workers, receptions })
 }

@@ -5,10 +5,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use hopwright_dataplane::Switch;
-use hopwright_ports::Opener;
+use hopwright_ports::{Opener, Reception};
 
 use super::{Error, Starting};
-use crate::hand_over::{HandOverError, Offer, StoppedAt, TakeOver, Workers, begin_at, duplicates, refusal_of_ports};
+use crate::hand_over::{
+    HandOverError, Offer, StoppedAt, TakeOver, Workers, begin_at, duplicates, of_receptions, positions,
+    refusal_of_ports,
+};
 use crate::{Agent, Succession};
 
 /// What a process has.
@@ -19,6 +22,8 @@ pub(super) struct Process<'a> {
     pub switch: Arc<Switch>,
     pub opener: Opener,
     pub workers: Workers,
+    /// The devices receive as long as these are there.
+    pub receptions: Vec<Reception>,
     /// Servers' sockets by their addresses.
     pub listeners: Vec<(String, OwnedFd)>,
     /// Starts what is beside the agent, when no other process has that any more.
@@ -52,10 +57,20 @@ impl TakeOver for Process<'_> {
 
     fn sockets(&self) -> io::Result<Offer> {
         let mut descriptors = duplicates(&self.listeners)?;
+        descriptors.extend(of_receptions(&self.receptions)?);
         if let Some(agent) = self.agent.succession() {
             descriptors.extend(agent.descriptors()?);
         }
-        Ok(Offer { descriptors, devices: self.opener.share()?, ..Offer::default() })
+        Ok(Offer {
+            descriptors,
+            devices: self.opener.share()?,
+            memory: self.opener.share_memory()?,
+            ..Offer::default()
+        })
+    }
+
+    fn lasts(&self, name: &str) -> bool {
+        self.agent.succession().is_some_and(|agent| agent.lasts(name))
     }
 
     fn state(&mut self) -> Vec<u8> {
@@ -71,7 +86,7 @@ impl TakeOver for Process<'_> {
         let Some(agent) = agent.succession() else { return Ok(StoppedAt::default()) };
         agent.pause();
         self.workers.pause(&self.switch, || agent.finish())?;
-        Ok(StoppedAt { state: agent.changes(), positions: self.opener.positions() })
+        Ok(StoppedAt { state: agent.changes(), positions: positions(&self.opener, &self.workers) })
     }
 
     fn go_on(&mut self) -> Result<(), Error> {
@@ -81,6 +96,7 @@ impl TakeOver for Process<'_> {
     }
 
     fn last_state(&mut self) -> Vec<u8> {
+        self.opener.leave();
         self.agent.succession().map_or_else(Vec::new, |agent| agent.leave())
     }
 

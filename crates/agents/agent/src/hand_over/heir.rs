@@ -13,10 +13,11 @@ use hopwright_dataplane::wait::{self, PollSet};
 use hopwright_host::hand_over::Door;
 use hopwright_host::http::Listener;
 use hopwright_host::service_manager;
+use hopwright_ports::Opener;
 
 use super::message::Message;
 use super::take_over::TakeOver;
-use super::{Conversation, HandOverError, LEFT, Offer, StoppedAt, open_door};
+use super::{Conversation, HandOverError, LEFT, Offer, StoppedAt, lasting_name, open_door};
 
 /// How long a predecessor may take to close its devices.
 const CLOSING_TIME: Duration = Duration::from_secs(10);
@@ -37,8 +38,10 @@ pub struct Heir {
     identity: Vec<u64>,
     /// Where a process has stopped that has ended, and left everything with the service manager.
     stopped: Option<StoppedAt>,
-    /// Whether the service manager has kept something for this process, which it may forget.
-    pub(super) was_kept: bool,
+    /// Names of descriptors that the service manager may keep.
+    pub(super) kept: Vec<String>,
+    /// Descriptors with their names that outlive processes ([`TakeOver::lasts`]), if there is nothing else of a predecessor.
+    pub lasting: Vec<(String, OwnedFd)>,
     /// The socket that a successor of this process will connect to.
     pub(super) door: Option<Door>,
     /// Called when this process has taken over.
@@ -59,14 +62,21 @@ impl Heir {
             "preparing to take over from the running process"
         );
         let identity = offer.identity()?;
+        let kept = offer.descriptors.iter().map(|(of, _)| lasting_name(name, of)).collect();
         let (talk, path, name) = (Some(talk), path.to_path_buf(), name.into());
-        Ok(Heir { talk, path, name, offer, identity, ..Heir::default() })
+        Ok(Heir { talk, path, name, offer, identity, kept, ..Heir::default() })
     }
 
-    /// What a process of this name has left with the service manager, which has started this one in its place.
+    /// What a process of this name has left with the service manager, which has started this one in its place; or what it has kept while
+    /// that ran, if it crashed.
     pub(super) fn of_left(name: &str) -> Heir {
-        let Some(socket) = service_manager::kept(LEFT) else { return Heir::default() };
-        let was_kept = true;
+        let mut all = service_manager::kept();
+        let kept = all.iter().map(|(name, _)| name.clone()).collect();
+        let left = all.extract_if(.., |(name, _)| name == LEFT).last();
+        let prefix = lasting_name(name, "");
+        let own = |(of, descriptor): (String, OwnedFd)| Some((of.strip_prefix(&prefix)?.to_string(), descriptor));
+        let lasting = all.into_iter().filter_map(own).collect();
+        let Some((_, socket)) = left else { return Heir::anew(kept, lasting) };
         match Conversation::left(socket, name) {
             Ok((talk, offer, stopped)) => {
                 tracing::info!(
@@ -76,18 +86,46 @@ impl Heir {
                     "preparing to go on where the process before has stopped"
                 );
                 let (talk, stopped, name) = (Some(talk), Some(stopped), name.into());
-                Heir { talk, stopped, name, offer, was_kept, ..Heir::default() }
+                Heir { talk, stopped, name, offer, kept, lasting, ..Heir::default() }
             }
             Err(error) => {
                 tracing::warn!(event = "left-unused", %error, "what the process before has left is of no use");
-                Heir { was_kept, ..Heir::default() }
+                Heir::anew(kept, lasting)
             }
         }
+    }
+
+    /// Without a predecessor. `kept`: the names of what the service manager may keep; `lasting`: what it has kept.
+    pub(super) fn anew(kept: Vec<String>, lasting: Vec<(String, OwnedFd)>) -> Heir {
+        Heir { kept, lasting, ..Heir::default() }
     }
 
     /// Whether this process takes over from another one.
     pub fn takes_over(&self) -> bool {
         self.talk.is_some()
+    }
+
+    /// Whether the predecessor has ended, and left everything with the service manager.
+    pub(super) fn is_left(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    /// Has devices opened with the sockets of the predecessor. It may have others: if it runs, [`Opener::is_occupied`] says so; if it has
+    /// ended, devices whose sockets cannot be used are opened anew.
+    pub fn bequeath(&mut self, opener: &Opener) {
+        if self.talk.is_none() {
+            return;
+        }
+        opener.inherit(std::mem::take(&mut self.offer.devices));
+        let Some(stopped) = &mut self.stopped else { return };
+        for device in opener.give_up_others() {
+            tracing::warn!(
+                event = "device-anew",
+                device,
+                "the sockets that the process before has left are of another kind or number; frames that wait there are lost"
+            );
+            stopped.positions.retain(|(name, _)| *name != device);
+        }
     }
 
     /// Opens the socket that a successor of this process will connect to.

@@ -1,6 +1,7 @@
 //! The life of a process: it begins, in the place of a predecessor if there is one; works; and ends, in favour of a successor if there
 //! is one.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use hopwright_ports::closing;
 use super::heir::{Heir, Rest};
 use super::successors::Successors;
 use super::take_over::TakeOver;
-use super::{HandOverError, LEFT};
+use super::{HandOverError, LEFT, Offer, lasting_name};
 
 /// How long closing everything may take at the end.
 const CLOSING_TIME: Duration = Duration::from_secs(2);
@@ -47,6 +48,54 @@ impl HandOver {
         heir.taken_over = self.taken_over;
         Ok(heir)
     }
+
+    /// Prepares for a process of this name, and has it begin. If it cannot go on where one has stopped that left everything with the
+    /// service manager, it begins anew: nobody else is there.
+    ///
+    /// # Errors
+    /// As for [`HandOver::prepare`], or it cannot begin.
+    pub fn begin<T, E>(&self, name: &str, begin: impl Fn(Heir) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<HandOverError> + Display,
+    {
+        let mut heir = self.prepare(name)?;
+        let is_left = heir.is_left();
+        let lasting = if is_left { std::mem::take(&mut heir.lasting) } else { Vec::new() };
+        let kept = heir.kept.clone();
+        match begin(heir) {
+            Err(error) if is_left => {
+                tracing::warn!(event = "left-unused", %error, "what the process before has left is of no use");
+                let mut heir = Heir::anew(kept, lasting);
+                heir.open_door(self.control.as_deref())?;
+                begin(heir)
+            }
+            begun => begun,
+        }
+    }
+}
+
+/// Has the service manager keep what is to outlive the process, and no more what did outlive one before. `kept`: what it may have.
+fn keep_lasting<P: TakeOver>(process: &P, kept: &[String], manager: &mut ServiceManager) {
+    if !manager.is_there() {
+        return;
+    }
+    let Ok(Offer { descriptors, .. }) = process.sockets().inspect_err(|error| {
+        tracing::warn!(event = "not-kept", %error, "a crash would close what neighbours notice");
+    }) else {
+        return;
+    };
+    let own = process.name();
+    let lasting = descriptors.into_iter().filter(|(name, _)| process.lasts(name));
+    let lasting: Vec<_> = lasting.map(|(name, descriptor)| (lasting_name(&own, &name), descriptor)).collect();
+    // Other descriptors of a predecessor were never kept.
+    let prefix = lasting_name(&own, "");
+    let may_be = |name: &str| name != LEFT && name.strip_prefix(&prefix).is_none_or(|name| process.lasts(name));
+    for name in kept.iter().filter(|name| may_be(name) && !lasting.iter().any(|(other, _)| other == *name)) {
+        manager.forget(name);
+    }
+    for (name, descriptor) in &lasting {
+        manager.keep(name, descriptor);
+    }
 }
 
 /// A process at work, between its predecessor and its successor.
@@ -68,9 +117,8 @@ impl Life {
     /// The process does not work, or the predecessor does not stop.
     pub fn begin<P: TakeOver>(mut heir: Heir, process: &mut P) -> Result<Life, P::Error> {
         let mut manager = ServiceManager::new();
-        if heir.was_kept {
-            manager.forget(LEFT);
-        }
+        // What it has left is used, or of no use. Another process would get it after a crash.
+        heir.kept.iter().filter(|name| *name == LEFT).for_each(|name| manager.forget(name));
         let mut taken_over = None;
         if heir.takes_over() {
             heir.take_over(process)?;
@@ -84,6 +132,7 @@ impl Life {
             manager.main_process(std::process::id());
             taken_over = heir.taken_over;
         }
+        keep_lasting(process, &heir.kept, &mut manager);
         let successors = Successors::new(heir.door.take());
         Ok(Life { successors, rest: heir.into_rest(), manager, taken_over, handed_over: false })
     }

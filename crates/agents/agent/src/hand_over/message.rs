@@ -9,7 +9,7 @@ use hopwright_host::hand_over::LONGEST;
 use serde::{Deserialize, Serialize};
 
 /// The version of the messages. It changes when they do, or what they mean.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 /// How every message begins, in every version.
 const MAGIC: [u8; 4] = *b"HWHO";
 /// Bytes before the contents.
@@ -27,6 +27,21 @@ pub struct Program {
     pub first: u32,
     /// The number of its places.
     pub queues: u32,
+    /// Whether it has a map of keys. Without one it takes every frame.
+    pub keys: bool,
+}
+
+/// The memory of a worker's frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The number of frames.
+    pub frames: u32,
+    /// Bytes before a received packet.
+    pub headroom: u32,
+    /// Bytes for a packet.
+    pub data: u32,
+    /// Slots of each ring of AF_XDP sockets on it.
+    pub ring: u32,
 }
 
 /// A message. The comments name who sends it: the running process or the heir.
@@ -58,9 +73,11 @@ pub enum Message {
         index: u32,
         /// The ring of each worker. None if the sockets cannot be taken over.
         rings: Vec<RingSize>,
-        /// The ring for urgent datagrams, whose socket is the last.
+        /// The ring for urgent datagrams, whose socket follows.
         urgent: Option<RingSize>,
-        /// Its XDP program, whose link, program, map of sockets and map of keys follow the sockets.
+        /// The receive queues of AF_XDP sockets that can be taken over. The sockets follow.
+        queues: Vec<u32>,
+        /// Its XDP program, whose link, program, map of sockets and, if there is one, map of keys follow the sockets.
         program: Option<Program>,
     },
     /// Running process: it has offered everything.
@@ -70,11 +87,12 @@ pub enum Message {
     /// Running process: the next part of the agent's state, in its offer as it is, after it has stopped what has changed, and after
     /// [`Message::Taken`] what can wait so long.
     State(Vec<u8>),
-    /// Running process, which has stopped: where a device's sockets stand in their rings.
+    /// Running process, which has stopped: where a device's sockets stand in their rings, or which frames of a worker are free. It may come
+    /// in parts.
     Positions {
-        /// The device's name.
+        /// The device's name, or that of the worker's memory.
         name: String,
-        /// By socket.
+        /// By socket; or the numbers of the frames.
         slots: Vec<u32>,
     },
     /// Running process: it has stopped, and goes on unless it hears [`Message::Taken`] soon.
@@ -88,6 +106,8 @@ pub enum Message {
         /// When, in milliseconds since the machine started.
         at_ms: u64,
     },
+    /// Running process: the memory of the workers' frames, with a file for each, if there are AF_XDP sockets that can be taken over.
+    Memory(Vec<Memory>),
 }
 
 /// Why bytes are no message.
@@ -139,12 +159,22 @@ mod tests {
             any::<u64>().prop_map(|watchdog_us| Message::Offer { watchdog_us }),
             addresses.prop_map(Message::Sockets),
             proptest::collection::vec(".*", 0..4).prop_map(Message::Descriptors),
-            (".*", any::<u32>(), rings, any::<Option<(u32, u32)>>(), any::<Option<(bool, u32, u32)>>()).prop_map(
-                |(name, index, rings, urgent, program)| {
-                    let program = program.map(|(native, first, queues)| Program { native, first, queues });
-                    Message::Device { name, index, rings, urgent, program }
-                }
-            ),
+            (
+                ".*",
+                any::<u32>(),
+                rings,
+                any::<Option<(u32, u32)>>(),
+                any::<Vec<u32>>(),
+                any::<Option<(bool, u32, u32, bool)>>()
+            )
+                .prop_map(|(name, index, rings, urgent, queues, program)| {
+                    let program = program.map(|(native, first, queues, keys)| Program { native, first, queues, keys });
+                    Message::Device { name, index, rings, urgent, queues, program }
+                }),
+            proptest::collection::vec(any::<(u32, u32, u32, u32)>(), 0..9).prop_map(|all| {
+                let memory = |(frames, headroom, data, ring)| Memory { frames, headroom, data, ring };
+                Message::Memory(all.into_iter().map(memory).collect())
+            }),
             any::<Vec<u8>>().prop_map(Message::State),
             (".*", any::<Vec<u32>>()).prop_map(|(name, slots)| Message::Positions { name, slots }),
             Just(Message::Offered),
@@ -181,7 +211,7 @@ mod tests {
         bytes[5] += 1;
         let error = Message::decode(&bytes).unwrap_err();
         assert_eq!(error, DecodeError::OtherVersion(VERSION + 1));
-        assert!(error.to_string().contains("version 4 of the hand-over, this one 3"));
+        assert!(error.to_string().contains("version 5 of the hand-over, this one 4"));
         bytes[0] ^= 1;
         assert_eq!(Message::decode(&bytes), Err(DecodeError::Foreign));
         assert_eq!(Message::decode(b"HWHO"), Err(DecodeError::Foreign));

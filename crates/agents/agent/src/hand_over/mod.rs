@@ -29,12 +29,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hopwright_dataplane::FrameSize;
 use hopwright_host::hand_over::{Channel, Door, LONGEST, MOST_DESCRIPTORS};
-use hopwright_ports::{Opener, RingSize, SharedDevice, SharedProgram, SharedRing, XdpMode};
+use hopwright_ports::{
+    Opener, Reception, RingSize, SharedDevice, SharedMemory, SharedProgram, SharedQueue, SharedRing, XdpMode,
+};
 
 pub use heir::Heir;
 pub use life::{HandOver, Life};
-use message::{DecodeError, Message, Program};
+use message::{DecodeError, Memory, Message, Program};
 pub use take_over::TakeOver;
 pub use workers::{Panicked, Workers};
 
@@ -50,8 +53,12 @@ const PART: usize = LONGEST - 64;
 const LEFT_TIME: Duration = Duration::from_secs(30);
 /// The name under which the service manager keeps what a process leaves.
 const LEFT: &str = "hand-over";
-/// Descriptors of an XDP program: link, program and maps.
+/// The most descriptors of an XDP program: link, program and maps.
 const PROGRAM_DESCRIPTORS: usize = 4;
+/// How the names of workers' memories among positions begin. No device has such a name.
+const FREE_FRAMES: &str = "free frames ";
+/// The most positions in a message.
+const POSITIONS: usize = 10_000;
 
 /// Why a process does not take over from another one, or does not hand over to it.
 #[derive(Debug, thiserror::Error)]
@@ -99,8 +106,10 @@ pub struct Offer {
     pub sockets: Vec<(SocketAddr, OwnedFd)>,
     /// Further descriptors by their names: servers' sockets, TAP devices.
     pub descriptors: Vec<(String, OwnedFd)>,
-    /// Devices with their packet sockets.
+    /// Devices with their packet sockets, or AF_XDP sockets.
     pub devices: Vec<SharedDevice>,
+    /// The memory of the workers' frames, if there are AF_XDP sockets.
+    pub memory: Vec<SharedMemory>,
     /// The agent's state as it is now. It goes on until the running process stops.
     pub state: Vec<u8>,
 }
@@ -110,7 +119,7 @@ pub struct Offer {
 pub struct StoppedAt {
     /// What has changed of the agent's state since the offer.
     pub state: Vec<u8>,
-    /// The positions of packet sockets in their rings, by name of the device.
+    /// The positions of packet sockets in their rings, by name of the device; and the free frames of workers' memories.
     pub positions: Vec<(String, Vec<u32>)>,
 }
 
@@ -167,25 +176,36 @@ impl Conversation {
             self.send_with(&Message::Descriptors(names), &descriptors)?;
         }
         for device in &offer.devices {
-            let usable = device.rings.len() + 1 + PROGRAM_DESCRIPTORS <= MOST_DESCRIPTORS;
+            let usable = device.rings.len() + device.queues.len() + 1 + PROGRAM_DESCRIPTORS <= MOST_DESCRIPTORS;
             let rings: &[SharedRing] = if usable { &device.rings } else { &[] };
+            let queues: &[SharedQueue] = if usable { &device.queues } else { &[] };
             let urgent = device.urgent.as_ref().filter(|_| usable);
             let size = |ring: &SharedRing| (ring.size.slot, ring.size.slots);
             let mut descriptors: Vec<_> = rings.iter().chain(urgent).map(|ring| ring.socket.as_fd()).collect();
+            descriptors.extend(queues.iter().map(|queue| queue.socket.as_fd()));
             let program = device.program.as_ref().map(|shared| {
-                let all = [&shared.link, &shared.program, &shared.sockets, &shared.keys];
-                descriptors.extend(all.map(AsFd::as_fd));
+                descriptors.extend([&shared.link, &shared.program, &shared.sockets].map(AsFd::as_fd));
+                descriptors.extend(shared.keys.iter().map(AsFd::as_fd));
                 let (first, queues) = shared.part;
-                Program { native: shared.mode == XdpMode::Native, first, queues }
+                Program { native: shared.mode == XdpMode::Native, first, queues, keys: shared.keys.is_some() }
             });
             let message = Message::Device {
                 name: device.name.clone(),
                 index: device.index,
                 rings: rings.iter().map(size).collect(),
                 urgent: urgent.map(size),
+                queues: queues.iter().map(|queue| queue.id).collect(),
                 program,
             };
             self.send_with(&message, &descriptors)?;
+        }
+        for part in offer.memory.chunks(MOST_DESCRIPTORS) {
+            let of = |memory: &SharedMemory| {
+                let FrameSize { headroom, data } = memory.size;
+                Memory { frames: memory.frames, headroom, data, ring: memory.ring }
+            };
+            let files: Vec<_> = part.iter().map(|memory| memory.file.as_fd()).collect();
+            self.send_with(&Message::Memory(part.iter().map(of).collect()), &files)?;
         }
         self.send_state(&offer.state)?;
         self.send(&Message::Offered)
@@ -200,7 +220,9 @@ impl Conversation {
     pub fn send_stopped(&self, stopped: &StoppedAt) -> Result<(), HandOverError> {
         self.send_state(&stopped.state)?;
         for (name, slots) in &stopped.positions {
-            self.send(&Message::Positions { name: name.clone(), slots: slots.clone() })?;
+            for part in slots.chunks(POSITIONS) {
+                self.send(&Message::Positions { name: name.clone(), slots: part.to_vec() })?;
+            }
         }
         self.send(&Message::Stopped)
     }
@@ -263,7 +285,10 @@ impl Conversation {
             match self.hear_in_time()?.0 {
                 Message::Stopped => return Ok(stopped),
                 Message::State(part) => stopped.state.extend(part),
-                Message::Positions { name, slots } => stopped.positions.push((name, slots)),
+                Message::Positions { name, slots } => match stopped.positions.last_mut() {
+                    Some((last, all)) if *last == name && all.len() < MOST => all.extend(slots),
+                    _ => stopped.positions.push((name, slots)),
+                },
                 Message::Refused(why) => return Err(HandOverError::Refused(why)),
                 _ => return Err(HandOverError::OutOfTurn),
             }
@@ -305,27 +330,36 @@ impl Offer {
             Message::Descriptors(names) if names.len() == count => {
                 self.descriptors.extend(names.into_iter().zip(descriptors));
             }
-            Message::Device { name, index, rings, urgent, program }
+            Message::Device { name, index, rings, urgent, queues, program }
                 if rings.len()
                     + usize::from(urgent.is_some())
-                    + PROGRAM_DESCRIPTORS * usize::from(program.is_some())
+                    + queues.len()
+                    + program.map_or(0, |program| PROGRAM_DESCRIPTORS - usize::from(!program.keys))
                     == count =>
             {
                 let ring = |((slot, slots), socket)| SharedRing { socket, size: RingSize { slot, slots } };
                 let rings = rings.into_iter().zip(&mut descriptors).map(ring).collect();
                 let urgent = urgent.into_iter().zip(&mut descriptors).map(ring).next();
-                let program = program
-                    .and_then(|program| Some(with_program(program, descriptors.collect::<Vec<_>>().try_into().ok()?)));
-                self.devices.push(SharedDevice { name, index, rings, urgent, program });
+                let queues = queues.into_iter().zip(&mut descriptors);
+                let queues = queues.map(|(id, socket)| SharedQueue { id, socket }).collect();
+                let program = program.and_then(|program| with_program(program, descriptors));
+                self.devices.push(SharedDevice { name, index, rings, urgent, queues, program });
+            }
+            Message::Memory(all) if all.len() == count => {
+                let of = |(Memory { frames, headroom, data, ring }, file)| {
+                    let size = FrameSize { headroom, data };
+                    SharedMemory { file, frames, size, ring }
+                };
+                self.memory.extend(all.into_iter().zip(descriptors).map(of));
             }
             Message::State(part) => self.state.extend(part),
             Message::Refused(why) => return Err(HandOverError::Refused(why)),
-            Message::Sockets(_) | Message::Descriptors(_) | Message::Device { .. } => {
+            Message::Sockets(_) | Message::Descriptors(_) | Message::Device { .. } | Message::Memory(_) => {
                 return Err(HandOverError::Unsound("a message has not the descriptors that it names"));
             }
             _ => return Err(HandOverError::OutOfTurn),
         }
-        let counts = [self.sockets.len(), self.descriptors.len(), self.devices.len()];
+        let counts = [self.sockets.len(), self.descriptors.len(), self.devices.len(), self.memory.len()];
         if counts.iter().any(|count| *count > MOST) || self.state.len() > MOST_STATE {
             return Err(HandOverError::Unsound("too many sockets or devices, or too much state"));
         }
@@ -336,7 +370,7 @@ impl Offer {
     fn counted_on(&self) -> CountedOn {
         let mut addresses: Vec<SocketAddr> = self.sockets.iter().map(|(address, _)| *address).collect();
         addresses.sort_unstable();
-        let of = |device: &SharedDevice| (device.name.clone(), device.index, device.rings.len());
+        let of = |device: &SharedDevice| (device.name.clone(), device.index, device.rings.len() + device.queues.len());
         let mut devices: Vec<_> = self.devices.iter().map(of).collect();
         devices.sort_unstable();
         (addresses, devices)
@@ -352,7 +386,8 @@ impl Offer {
     /// sockets.
     pub fn identity(&self) -> io::Result<Vec<u64>> {
         let rings = self.devices.iter().flat_map(|device| device.rings.iter().chain(&device.urgent));
-        let sockets = self.sockets.iter().map(|(_, socket)| socket).chain(rings.map(|ring| &ring.socket));
+        let queues = self.devices.iter().flat_map(|device| &device.queues).map(|queue| &queue.socket);
+        let sockets = self.sockets.iter().map(|(_, socket)| socket).chain(rings.map(|ring| &ring.socket)).chain(queues);
         let inode = |socket: &OwnedFd| Ok(File::from(socket.try_clone()?).metadata()?.ino());
         let mut inodes = sockets.map(inode).collect::<io::Result<Vec<u64>>>()?;
         inodes.sort_unstable();
@@ -360,16 +395,29 @@ impl Offer {
     }
 }
 
-fn with_program(program: Program, descriptors: [OwnedFd; PROGRAM_DESCRIPTORS]) -> SharedProgram {
-    let [link, of_program, sockets, keys] = descriptors;
+fn with_program(program: Program, mut descriptors: impl Iterator<Item = OwnedFd>) -> Option<SharedProgram> {
     let mode = if program.native { XdpMode::Native } else { XdpMode::Generic };
-    SharedProgram { mode, link, program: of_program, sockets, keys, part: (program.first, program.queues) }
+    Some(SharedProgram {
+        mode,
+        link: descriptors.next()?,
+        program: descriptors.next()?,
+        sockets: descriptors.next()?,
+        keys: descriptors.next(),
+        part: (program.first, program.queues),
+    })
 }
 
 /// Why the ports of a process that takes every frame cannot be taken over, if that is so.
 pub fn refusal_of_ports(opener: &Opener) -> Option<String> {
-    let of_xdp = opener.share().ok()?.into_iter().find(|device| device.rings.is_empty())?;
-    Some(format!("{}: sockets of AF_XDP cannot be taken over", of_xdp.name))
+    let devices = opener.share().ok()?;
+    let without = devices.iter().find(|device| device.rings.is_empty() && device.queues.is_empty())?;
+    Some(format!("{}: its sockets cannot be taken over", without.name))
+}
+
+/// Where the ports and the workers of a process that takes every frame have stopped.
+pub fn positions(opener: &Opener, workers: &Workers) -> Vec<(String, Vec<u32>)> {
+    let free = |(worker, free): (usize, &[u32])| (format!("{FREE_FRAMES}{worker}"), free.to_vec());
+    opener.positions().into_iter().chain(workers.free_frames().enumerate().map(free)).collect()
 }
 
 /// The time in milliseconds since the machine started, with the time in which it slept.
@@ -381,7 +429,9 @@ fn since_boot_ms() -> u64 {
 /// Has devices begin where those of a predecessor have stopped.
 pub fn begin_at(opener: &Opener, stopped: &StoppedAt) {
     for (device, slots) in &stopped.positions {
-        if !opener.begin_at(device, slots) {
+        if let Some(worker) = device.strip_prefix(FREE_FRAMES).and_then(|number| number.parse().ok()) {
+            opener.begin_with(worker, slots);
+        } else if !opener.begin_at(device, slots) {
             tracing::info!(event = "device-gone", device, "a device that this process does not have any more");
         }
     }
@@ -393,6 +443,22 @@ pub fn begin_at(opener: &Opener, stopped: &StoppedAt) {
 /// The system has no more descriptors.
 pub fn duplicates(named: &[(String, OwnedFd)]) -> io::Result<Vec<(String, OwnedFd)>> {
     named.iter().map(|(name, descriptor)| Ok((name.clone(), descriptor.try_clone()?))).collect()
+}
+
+/// What keeps devices receiving until a successor does, as descriptors with names that nothing else has.
+///
+/// # Errors
+/// The system has no more descriptors.
+pub fn of_receptions<'a>(receptions: impl IntoIterator<Item = &'a Reception>) -> io::Result<Vec<(String, OwnedFd)>> {
+    receptions
+        .into_iter()
+        .map(|reception| Ok((format!("reception:{}", reception.device()), reception.share()?)))
+        .collect()
+}
+
+/// The name under which the service manager keeps a descriptor of the process with this name ([`TakeOver::lasts`]).
+fn lasting_name(process: &str, descriptor: &str) -> String {
+    format!("{process}/{descriptor}")
 }
 
 /// Listens at a path for a successor.

@@ -102,7 +102,11 @@ impl Successors {
     /// Leaves everything with the service manager, if there is one, for a process that it starts in the place of this one, which has
     /// stopped then. If it starts none it closes everything.
     pub(super) fn leave<P: TakeOver>(process: &mut P, manager: &mut ServiceManager) {
-        if !manager.is_there() || !process.may_leave() || process.refusal().is_some() {
+        if !manager.is_there() {
+            return;
+        }
+        if let Some(why) = process.refusal() {
+            tracing::info!(event = "not-left", why, "a process that the service manager starts has to begin anew");
             return;
         }
         let left = Channel::pair().map_err(|error| HandOverError::from(error).into());

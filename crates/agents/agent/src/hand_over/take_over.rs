@@ -14,15 +14,9 @@ pub trait TakeOver {
     /// What it is. A successor says the same of itself.
     fn name(&self) -> String;
 
-    /// Why no process can take over, if that is so.
+    /// Why no process can take over, if that is so. Then nothing is left with the service manager either.
     fn refusal(&self) -> Option<String> {
         None
-    }
-
-    /// Whether a process that the service manager starts after this one has ended can go on where it has stopped. Nobody may start: what is
-    /// left must not have to be undone.
-    fn may_leave(&self) -> bool {
-        false
     }
 
     /// A number that changes as long as packets are forwarded.
@@ -33,6 +27,13 @@ pub trait TakeOver {
     /// # Errors
     /// The system has no more descriptors.
     fn sockets(&self) -> io::Result<Offer>;
+
+    /// Whether the service manager keeps a descriptor of this name as long as the service runs, because neighbours would notice if it were closed
+    /// when the process crashes.
+    fn lasts(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
 
     /// The agent's state. It goes on to change; [`StoppedAt::state`] says how.
     fn state(&mut self) -> Vec<u8>;
@@ -68,7 +69,8 @@ pub trait TakeOver {
     /// It does not work any more.
     fn go_on(&mut self) -> Result<(), Self::Error>;
 
-    /// The agent's state that a successor needs less soon. It has taken over.
+    /// The agent's state that a successor needs less soon. It has taken over, or the service manager is to start it: then there may be
+    /// none, and nothing must have to be undone.
     fn last_state(&mut self) -> Vec<u8> {
         Vec::new()
     }

@@ -39,11 +39,22 @@ fn everything_that_is_offered_arrives() {
         };
         let hello = talk.receive(PATIENCE).unwrap().unwrap().0;
         assert_eq!(hello, Message::Hello { pid: std::process::id(), name: "router br1".into() });
-        let device =
-            |name: &str, rings, urgent, program| SharedDevice { name: name.into(), index: 3, rings, urgent, program };
+        let device = |name: &str, rings, urgent, queues, program| SharedDevice {
+            name: name.into(),
+            index: 3,
+            rings,
+            urgent,
+            queues,
+            program,
+        };
         let descriptor = || socket().1;
         let (link, program, sockets, keys) = (descriptor(), descriptor(), descriptor(), descriptor());
+        let keys = Some(keys);
         let program = SharedProgram { mode: XdpMode::Generic, link, program, sockets, keys, part: (7, 2) };
+        let (link, of_all, sockets, keys) = (descriptor(), descriptor(), descriptor(), None);
+        let of_all = SharedProgram { mode: XdpMode::Native, link, program: of_all, sockets, keys, part: (0, 2) };
+        let queues = vec![SharedQueue { id: 1, socket: descriptor() }, SharedQueue { id: 0, socket: descriptor() }];
+        let size = FrameSize { headroom: 256, data: 1792 };
         let offer = Offer {
             door: Some(socket().1),
             watchdog: Some(Duration::from_secs(10)),
@@ -51,16 +62,19 @@ fn everything_that_is_offered_arrives() {
             sockets: (0..300).map(|_| socket()).collect(),
             descriptors: vec![(":30401".into(), socket().1), ("tap".into(), socket().1)],
             devices: vec![
-                device("a", vec![ring(64), ring(128)], Some(ring(32)), None),
-                device("b", vec![], None, Some(program)),
+                device("a", vec![ring(64), ring(128)], Some(ring(32)), vec![], None),
+                device("b", vec![], None, vec![], Some(program)),
+                device("c", vec![], None, queues, Some(of_all)),
             ],
+            memory: vec![SharedMemory { file: descriptor(), frames: 9, size, ring: 64 }],
             // Also these.
             state: state(),
         };
         let addresses: Vec<SocketAddr> = offer.sockets.iter().map(|(address, _)| *address).collect();
         talk.offer(&offer).unwrap();
         assert_eq!(talk.receive(PATIENCE).unwrap().unwrap().0, Message::Ready);
-        let stopped = StoppedAt { positions: vec![("a".into(), vec![5, 6, 7])], state: b"changes".to_vec() };
+        let positions = vec![("a".into(), vec![5, 6, 7]), ("free frames 0".into(), (0..25_000).collect())];
+        let stopped = StoppedAt { positions, state: b"changes".to_vec() };
         talk.send_stopped(&stopped).unwrap();
         assert!(talk.is_taken(PATIENCE));
         talk.send_state(&state()).unwrap();
@@ -74,10 +88,16 @@ fn everything_that_is_offered_arrives() {
     assert_eq!((sizes, offer.devices[0].urgent.as_ref().unwrap().size.slots), (vec![64, 128], 32));
     assert!(offer.devices[1].rings.is_empty() && offer.devices[1].urgent.is_none());
     let program = offer.devices[1].program.as_ref().unwrap();
-    assert_eq!((program.mode, program.part), (XdpMode::Generic, (7, 2)));
+    assert_eq!((program.mode, program.part, program.keys.is_some()), (XdpMode::Generic, (7, 2), true));
+    let of_all = offer.devices[2].program.as_ref().unwrap();
+    let ids: Vec<u32> = offer.devices[2].queues.iter().map(|queue| queue.id).collect();
+    assert_eq!((of_all.mode, of_all.keys.is_some(), ids), (XdpMode::Native, false, vec![1, 0]));
+    let memory = &offer.memory[0];
+    assert_eq!((memory.frames, memory.size.headroom, memory.size.data, memory.ring), (9, 256, 1792, 64));
     assert!(offer.state == state());
     let stopped = talk.have_it_stop().unwrap();
-    assert_eq!((stopped.positions, &stopped.state[..]), (vec![("a".into(), vec![5, 6, 7])], &b"changes"[..]));
+    let positions = vec![("a".into(), vec![5, 6, 7]), ("free frames 0".into(), (0..25_000).collect())];
+    assert!((stopped.positions, &stopped.state[..]) == (positions, &b"changes"[..]));
     talk.send(&Message::Taken).unwrap();
     let mut last = Vec::new();
     while !talk.has_ended(&mut last) {
@@ -121,7 +141,8 @@ fn an_heir_that_was_too_late_may_try_again_with_the_same_sockets() {
     let offer = |socket: &[usize], ring: &[usize]| {
         let copy = |descriptor: &OwnedFd| descriptor.try_clone().unwrap();
         let rings = ring.iter().map(|i| SharedRing { socket: copy(&rings[*i].socket), size: rings[*i].size });
-        let device = SharedDevice { name: "a".into(), index: 1, rings: rings.collect(), urgent: None, program: None };
+        let (rings, queues) = (rings.collect(), vec![]);
+        let device = SharedDevice { name: "a".into(), index: 1, rings, urgent: None, queues, program: None };
         let sockets = socket.iter().map(|i| (sockets[*i].0, copy(&sockets[*i].1))).collect();
         Offer { sockets, devices: vec![device], ..Offer::default() }.identity().unwrap()
     };
@@ -140,7 +161,18 @@ fn what_does_not_fit_is_refused() {
     for (message, descriptors) in [
         (Message::Sockets(vec![address, address]), vec![descriptor.try_clone().unwrap()]),
         (Message::Descriptors(vec![]), vec![descriptor.try_clone().unwrap()]),
-        (Message::Device { name: "a".into(), index: 1, rings: vec![(2048, 64)], urgent: None, program: None }, vec![]),
+        (
+            Message::Device {
+                name: "a".into(),
+                index: 1,
+                rings: vec![(2048, 64)],
+                urgent: None,
+                queues: vec![],
+                program: None,
+            },
+            vec![],
+        ),
+        (Message::Memory(vec![]), vec![descriptor.try_clone().unwrap()]),
         (Message::Taken, vec![]),
     ] {
         assert!(offer.add(message, descriptors).is_err());
@@ -154,4 +186,50 @@ fn what_does_not_fit_is_refused() {
         Conversation::begin(&folder.path().join("none"), "router br1"),
         Err(HandOverError::Connect { .. })
     ));
+}
+
+/// What a process has left that is `router br1`, with one socket, some state and a device's position.
+fn left(at_ms: u64) -> (OwnedFd, SocketAddr) {
+    let (ours, kept) = Channel::pair().unwrap();
+    let talk = Conversation::new(ours);
+    let (address, descriptor) = socket();
+    talk.send(&Message::Left { name: "router br1".into(), at_ms }).unwrap();
+    talk.offer(&Offer { sockets: vec![(address, descriptor)], state: state(), ..Offer::default() }).unwrap();
+    let positions = vec![("a".into(), vec![5, 6, 7])];
+    talk.send_stopped(&StoppedAt { state: b"changes".to_vec(), positions }).unwrap();
+    talk.send_state(b"counts").unwrap();
+    (kept, address)
+}
+
+#[test]
+fn a_process_goes_on_with_what_another_one_has_left() {
+    let (kept, address) = left(since_boot_ms());
+    let (talk, offer, stopped) = Conversation::left(kept, "router br1").unwrap();
+    assert_eq!((offer.sockets[0].0, offer.state == state()), (address, true));
+    assert_eq!((stopped.positions, &stopped.state[..]), (vec![("a".into(), vec![5, 6, 7])], &b"changes"[..]));
+    let mut last = Vec::new();
+    assert!(talk.has_ended(&mut last));
+    assert_eq!(last, b"counts");
+}
+
+#[test]
+fn nothing_is_taken_of_another_process_or_of_long_ago_or_twice() {
+    let why = |kept: OwnedFd, name: &str| Conversation::left(kept, name).unwrap_err().to_string();
+    assert!(why(left(since_boot_ms()).0, "router br2").contains("it was router br1"));
+    let long_ago = since_boot_ms().saturating_sub(LEFT_TIME.as_millis() as u64 + 1000);
+    assert!(why(left(long_ago).0, "router br1").contains("too old"));
+    // The second one has been started after a crash of the first.
+    let (kept, _) = left(since_boot_ms());
+    let again = kept.try_clone().unwrap();
+    drop(Conversation::left(kept, "router br1").unwrap());
+    assert!(Conversation::left(again, "router br1").is_err());
+    // A process that was killed while it wrote.
+    let (ours, kept) = Channel::pair().unwrap();
+    let talk = Conversation::new(ours);
+    talk.send(&Message::Left { name: "router br1".into(), at_ms: since_boot_ms() }).unwrap();
+    talk.offer(&Offer::default()).unwrap();
+    drop(talk);
+    assert!(Conversation::left(kept, "router br1").is_err());
+    let (_, kept) = std::os::unix::net::UnixStream::pair().unwrap();
+    assert!(Conversation::left(kept.into(), "router br1").is_err());
 }

@@ -106,6 +106,11 @@ impl Workers {
         Ok(())
     }
 
+    /// The frames of each worker that are neither packets nor lent to devices, while they pause.
+    pub fn free_frames(&self) -> impl Iterator<Item = &[u32]> {
+        self.idle.iter().map(Worker::free_frames)
+    }
+
     /// Undoes [`Workers::pause`]: the workers run again, on threads of their own and the same CPUs.
     ///
     /// # Errors

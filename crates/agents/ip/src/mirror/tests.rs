@@ -53,7 +53,9 @@ impl Router {
         let devices = (2..=4).map(|n| (n, format!("d{n}"))).collect();
         let names = (2..=4).map(|n| (format!("d{n}"), format!("s{n}"))).collect();
         let config = Config { namespace: name.clone(), names };
-        let (taps, ports) = ports::open(&devices, &config, &namespace, &host, &mut inside, None).unwrap();
+        let (taps, ports) =
+            ports::open(&devices, &config, &namespace, &host, &mut inside, &hopwright_agent::Inheritance::default())
+                .unwrap();
         let program = Program::new(&data_plane().unwrap()).unwrap();
         let counters = Arc::new(Counters::default());
         let fib = SharedFib::new(Fib::new(program, counters.clone()).unwrap());

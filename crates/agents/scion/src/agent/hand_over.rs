@@ -82,10 +82,6 @@ impl TakeOver for Router {
         in_hardware.then(|| "its program runs in hardware".into())
     }
 
-    fn may_leave(&self) -> bool {
-        true
-    }
-
     fn rounds(&self) -> u64 {
         self.agent.switch.rounds()
     }

@@ -140,6 +140,7 @@ impl Underlay {
             workers,
             flows: Some(&flow::key()),
             options: XdpOptions { busy_poll_us: settings.busy_poll_us, ..XdpOptions::default() },
+            memory: &[],
         })?;
         Ok(Underlay {
             raw: RawPorts::Own(Arc::new(opener)),

@@ -23,6 +23,7 @@
 
 mod assembler;
 mod bpf;
+mod queue;
 pub mod redirect;
 mod ring;
 mod shared;
@@ -30,14 +31,16 @@ mod socket;
 
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
 
+use queue::{Partial, Queue, frames_of};
 use redirect::Redirect;
 pub use redirect::{Programs, SharedProgram, XdpMode};
-pub use shared::{SharedFrames, Unshareable};
-use socket::{RingSizes, Rings};
+pub use shared::{SharedFrames, SharedMemory, SharedQueue, Unshareable};
+use socket::RingSizes;
 
 use crate::af_packet::{Input, Joiner};
 use crate::filter::{FrameMatch, Pattern};
@@ -48,9 +51,6 @@ use crate::offload::checksum;
 use crate::offload::join::Segments;
 use crate::padding;
 use crate::udp::UdpSender;
-
-/// The maximum number of system calls in a row to send one burst.
-const KICKS: u32 = 8;
 
 /// Options of AF_XDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,10 @@ pub struct XdpDevice {
     completes_checksums: bool,
     /// Whether what follows the IP packet of a frame is cut off, because ports take datagrams only.
     cut_padding: bool,
+    /// Whether sockets can be taken over with what is in their rings. Nobody else could receive it: ports take every frame.
+    keeps_rings: bool,
+    /// The sockets are another process's, which has them, too.
+    left: AtomicBool,
     options: XdpOptions,
 }
 
@@ -124,6 +128,7 @@ impl XdpDevice {
         let attach = |mode| Redirect::attach(programs, (index, queues), mac, frames, apart, mode);
         let usable =
             inherited.filter(|shared| shared.part.1 == queues && options.mode.is_none_or(|m| m == shared.mode));
+        let is_inherited = usable.is_some();
         let (redirect, mode, refused) = match (usable, options.mode) {
             (Some(shared), _) => {
                 let mode = shared.mode;
@@ -139,6 +144,9 @@ impl XdpDevice {
         let driver = sys::driver(facts.socket(), device).unwrap_or_default();
         let completes_checksums = mode == XdpMode::Generic || driver == "veth";
         let cut_padding = matches!(frames, FrameMatch::UdpDestinations(_));
+        let keeps_rings = frames.is_everything();
+        // Sockets that are not used yet are a predecessor's.
+        let left = AtomicBool::new(keeps_rings && is_inherited);
         Ok(Arc::new(XdpDevice {
             facts,
             index,
@@ -149,6 +157,8 @@ impl XdpDevice {
             driver,
             completes_checksums,
             cut_padding,
+            keeps_rings,
+            left,
             options,
         }))
     }
@@ -166,6 +176,11 @@ impl XdpDevice {
     /// Returns duplicates of the program's descriptors, for a successor.
     pub(crate) fn share(&self) -> std::io::Result<Option<SharedProgram>> {
         self.redirect.share(self.mode)
+    }
+
+    /// Leaves the program and the sockets to the process that has taken over.
+    pub(crate) fn leave(&self) {
+        self.left.store(true, Ordering::Release);
     }
 
     /// The facts about the device, for refreshing them.
@@ -206,6 +221,31 @@ impl XdpDevice {
             return Err(DeviceError { device: self.facts.name().into(), what: "do without a queue", error });
         }
         let queues = queues.iter().map(|q| self.queue(frames, *q)).collect::<Result<Vec<_>, _>>()?;
+        self.left.store(false, Ordering::Release);
+        self.port_of(frames, queues, false)
+    }
+
+    /// Opens a port on sockets of a predecessor, which are on the memory of these frames.
+    pub(crate) fn inherited_port(
+        self: &Arc<Self>,
+        frames: &SharedFrames,
+        queues: Vec<SharedQueue>,
+    ) -> Result<AfXdp, DeviceError> {
+        let sizes = RingSizes { receive: self.options.ring, transmit: self.options.ring };
+        let inherit = |SharedQueue { id, socket }: SharedQueue| {
+            let rings = socket::map(&socket, sizes).map_err(failed(self.facts.name(), "map the rings of a socket"))?;
+            Ok(Queue { id, rings, socket: frames.adopt(socket), partial: Partial::None, down: false })
+        };
+        let queues = queues.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        self.port_of(frames, queues, true)
+    }
+
+    fn port_of(
+        self: &Arc<Self>,
+        frames: &SharedFrames,
+        queues: Vec<Queue>,
+        inherited: bool,
+    ) -> Result<AfXdp, DeviceError> {
         let sockets: Vec<RawFd> = queues.iter().map(|q| q.socket.as_raw_fd()).collect();
         let group = match &sockets[..] {
             [_] => None,
@@ -214,7 +254,6 @@ impl XdpDevice {
         // In zero-copy mode the device reads frames itself, which is cheaper than joining them.
         let copies = !queues.iter().all(|q| socket::is_zero_copy(&q.socket).unwrap_or(false));
         let joiner = copies.then(|| Joiner::new(self.facts.name(), self.index as i32)).transpose()?;
-        let per_frame = if frames.pieces() > 1 { frames.frames() as usize } else { 0 };
         Ok(AfXdp {
             device: self.clone(),
             queues,
@@ -222,7 +261,8 @@ impl XdpDevice {
             urgent: None,
             joiner,
             fallback: None,
-            pieces: vec![0; per_frame].into(),
+            inherited,
+            intake: true,
             stats: DeviceStats::default(),
             frames: frames.clone(),
         })
@@ -255,26 +295,6 @@ impl fmt::Debug for XdpDevice {
     }
 }
 
-/// The state of a packet that arrives in several pieces.
-#[derive(Debug)]
-enum Partial {
-    None,
-    Some(Packet),
-    /// The packet does not fit a frame. Its remaining pieces are dropped.
-    TooLong,
-}
-
-#[derive(Debug)]
-struct Queue {
-    id: u32,
-    // Declared first: the rings must be unmapped before their socket is closed.
-    rings: Rings,
-    socket: Arc<OwnedFd>,
-    partial: Partial,
-    /// Whether the device refused to send.
-    down: bool,
-}
-
 /// AF_XDP sockets on some queues of one device. See [`XdpDevice::port`].
 pub struct AfXdp {
     queues: Vec<Queue>,
@@ -287,15 +307,30 @@ pub struct AfXdp {
     /// Sends what the device cannot send.
     fallback: Option<UdpSender>,
     device: Arc<XdpDevice>,
-    /// For each frame that is sent in pieces, the number of descriptors that have not completed. Empty if frames are
-    /// never sent in pieces.
-    pieces: Box<[u8]>,
+    /// Whether its rings are to begin where a predecessor has stopped.
+    inherited: bool,
+    /// Whether it takes packets out of the rings.
+    intake: bool,
     stats: DeviceStats,
     // Dropped last: it keeps the memory alive that the sockets use.
     frames: SharedFrames,
 }
 
 impl AfXdp {
+    /// The queues with their sockets.
+    pub(crate) fn sockets(&self) -> Vec<(u32, Weak<OwnedFd>)> {
+        self.queues.iter().map(|queue| (queue.id, Arc::downgrade(&queue.socket))).collect()
+    }
+
+    /// Begins where a predecessor has stopped, which it has when this port is used for the first time.
+    #[inline]
+    fn resume(&mut self) {
+        if std::mem::take(&mut self.inherited) {
+            self.device.left.store(false, Ordering::Release);
+            self.queues.iter_mut().for_each(|queue| queue.rings.resume());
+        }
+    }
+
     /// Whether the device reads and writes the frames itself.
     pub fn is_zero_copy(&self) -> bool {
         self.queues.iter().all(|q| socket::is_zero_copy(&q.socket).unwrap_or(false))
@@ -327,137 +362,6 @@ fn prefetch(packet: &Packet) {
     packet.bytes().chunks(64).take(3).for_each(|line| hopwright_dataplane::prefetch(line.as_ptr()));
 }
 
-impl Queue {
-    /// Returns frames that have been sent to the pool.
-    #[inline]
-    fn reclaim(&mut self, pool: &mut Pool, stride: u64, pieces: &mut [u8]) {
-        let mut any = false;
-        while let Some(offset) = self.rings.completed.pop() {
-            any = true;
-            if is_last_piece(offset, stride, pieces) {
-                pool.take_back(offset);
-            }
-        }
-        if any {
-            self.rings.completed.release();
-        }
-    }
-
-    /// Passes empty frames to the kernel, but keeps an eighth of the pool.
-    #[inline]
-    fn refill(&mut self, pool: &mut Pool) {
-        let fill = &mut self.rings.fill;
-        let reserve = pool.frames() as usize / 8;
-        let wanted = (fill.room(u32::MAX) as usize).min(pool.available().saturating_sub(reserve));
-        if wanted == 0 {
-            return;
-        }
-        for _ in 0..wanted {
-            let Some(offset) = pool.lend() else { break };
-            fill.push(offset);
-        }
-        fill.publish();
-    }
-
-    /// Makes the kernel send what is on the transmit ring.
-    fn kick(&mut self) {
-        for _ in 0..KICKS {
-            // Waiting for packets with poll(2) makes the kernel send, too. The ring may therefore be empty, and the
-            // device up, without a kick.
-            if self.rings.transmit.outstanding() == 0 || !self.rings.transmit.needs_wakeup() {
-                self.down = false;
-                return;
-            }
-            match socket::kick_transmit(&self.socket) {
-                Ok(()) => self.down = false,
-                Err(error) => match error.raw_os_error() {
-                    // There are more frames than the kernel sends in one call, or no room.
-                    Some(libc::EAGAIN | libc::EINTR) => {}
-                    Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
-                        self.down = true;
-                        return;
-                    }
-                    _ => return,
-                },
-            }
-        }
-    }
-
-    /// Returns the next whole packet.
-    #[inline]
-    fn next(&mut self, pool: &mut Pool, too_long: &mut u64) -> Option<Packet> {
-        loop {
-            let piece = self.rings.receive.pop()?;
-            // SAFETY: the kernel returns frames that were in the fill ring, where `refill` put lent frames, each once.
-            let Some(packet) = (unsafe { pool.received(piece.addr, piece.len) }) else { continue };
-            let last = piece.options & libc::XDP_PKT_CONTD == 0;
-            match (std::mem::replace(&mut self.partial, Partial::None), last) {
-                (Partial::None, true) => return Some(packet),
-                (Partial::None, false) => self.partial = Partial::Some(packet),
-                (Partial::Some(mut first), last) => {
-                    let fits = first.append(packet.bytes());
-                    pool.give(packet);
-                    match (fits, last) {
-                        (true, true) => return Some(first),
-                        (true, false) => self.partial = Partial::Some(first),
-                        (false, _) => {
-                            *too_long += 1;
-                            pool.give(first);
-                            self.partial = if last { Partial::None } else { Partial::TooLong };
-                        }
-                    }
-                }
-                (Partial::TooLong, last) => {
-                    pool.give(packet);
-                    self.partial = if last { Partial::None } else { Partial::TooLong };
-                }
-            }
-        }
-    }
-
-    /// Puts a packet on the transmit ring. Returns it if there is no room.
-    #[inline]
-    fn push(&mut self, pool: &mut Pool, packet: Packet, chunk: u32, pieces: &mut [u8]) -> Result<(), Packet> {
-        let length = packet.len() as u32;
-        // A descriptor must not cross the boundary of a kernel chunk.
-        let in_chunk = packet.raw().start % chunk;
-        let count = if length == 0 { 1 } else { (in_chunk + length).div_ceil(chunk) };
-        let transmit = &mut self.rings.transmit;
-        if transmit.room(count) < count {
-            return Err(packet);
-        }
-        let frame_start = packet.raw().start;
-        let mut at = pool.lend_packet(packet)?;
-        if count > 1 {
-            let stride = pool.frame_size().stride() as u64;
-            pieces[((at - u64::from(frame_start)) / stride) as usize] = count as u8;
-        }
-        let mut left = length;
-        let mut room = chunk - in_chunk;
-        for i in 1..=count {
-            let len = left.min(room);
-            let options = if i < count { libc::XDP_PKT_CONTD } else { 0 };
-            transmit.push(libc::xdp_desc { addr: at, len, options });
-            at += u64::from(len);
-            left -= len;
-            room = chunk;
-        }
-        Ok(())
-    }
-}
-
-/// Counts a completed piece, and returns whether it was the last one of its frame.
-#[inline]
-fn is_last_piece(offset: u64, stride: u64, pieces: &mut [u8]) -> bool {
-    match pieces.get_mut((offset / stride) as usize) {
-        Some(left) if *left > 1 => {
-            *left -= 1;
-            false
-        }
-        _ => true,
-    }
-}
-
 impl Port for AfXdp {
     fn name(&self) -> &str {
         self.device.facts.name()
@@ -467,15 +371,20 @@ impl Port for AfXdp {
         if !self.frames.are_of(pool) {
             return 0;
         }
+        self.resume();
         let longest = self.device.facts.longest() as usize;
         let stride = self.frames.stride();
         self.frames.collect(pool);
         let facts = &self.device.facts;
         let mut count = self.urgent.as_mut().map_or(0, |urgent| urgent.receive(facts, pool, batch, limit));
         for queue in &mut self.queues {
-            queue.reclaim(pool, stride, &mut self.pieces);
+            queue.reclaim(pool, stride, self.frames.pieces_left());
             if queue.rings.transmit.outstanding() > 0 {
                 queue.kick();
+            }
+            // A packet of which some pieces have been taken is taken as a whole.
+            if !self.intake && matches!(queue.partial, Partial::None) {
+                continue;
             }
             if self.device.options.busy_poll_us > 0 || queue.rings.fill.needs_wakeup() {
                 socket::kick_receive(&queue.socket);
@@ -510,9 +419,11 @@ impl Port for AfXdp {
         let longest = self.device.facts.longest() as usize;
         let chunk = self.frames.chunk();
         let stride = self.frames.stride();
+        self.resume();
+        let pieces = self.frames.pieces_left();
         let queue = &mut self.queues[0];
         // The kernel sends nothing more while the completion ring is full.
-        queue.reclaim(pool, stride, &mut self.pieces);
+        queue.reclaim(pool, stride, pieces);
         if queue.down {
             queue.kick();
         }
@@ -559,13 +470,13 @@ impl Port for AfXdp {
                 }
             }
             let Some(packet) = packets.next() else { break };
-            let mut result = queue.push(pool, packet, chunk, &mut self.pieces);
+            let mut result = queue.push(pool, packet, chunk, pieces);
             if let Err(packet) = result {
                 // Try again with the frames that the device has completed.
                 queue.rings.transmit.publish();
                 queue.kick();
-                queue.reclaim(pool, stride, &mut self.pieces);
-                result = queue.push(pool, packet, chunk, &mut self.pieces);
+                queue.reclaim(pool, stride, pieces);
+                result = queue.push(pool, packet, chunk, pieces);
             }
             match result {
                 Ok(()) => sent += 1,
@@ -580,7 +491,8 @@ impl Port for AfXdp {
     }
 
     fn set_intake(&mut self, open: bool) {
-        // The rings are emptied: what is in them has passed the program on the device.
+        self.intake = open || !self.device.keeps_rings;
+        // The rings are emptied unless a successor gets them: what is in them has passed the program on the device.
         self.urgent.iter_mut().for_each(|urgent| urgent.set_intake(open));
     }
 
@@ -645,12 +557,12 @@ impl Drop for AfXdp {
     /// port that uses it. In the background, because both wait for the kernel.
     fn drop(&mut self) {
         let mut queues = std::mem::take(&mut self.queues);
-        let mut pieces = std::mem::take(&mut self.pieces);
         let frames = self.frames.clone();
-        let unserved = queues.iter().all(|q| self.device.redirect.unserve(q.id).is_ok());
+        let left = self.device.left.load(Ordering::Acquire);
+        let unserved = !left && queues.iter().all(|q| self.device.redirect.unserve(q.id).is_ok());
         closing::in_background(move || {
             let offsets = if !closing::process_ends() && unserved && sys::wait_for_readers().is_ok() {
-                frames_of(&mut queues, frames.stride(), &mut pieces)
+                frames_of(&mut queues, frames.stride(), frames.pieces_left())
             } else {
                 Vec::new()
             };
@@ -659,27 +571,6 @@ impl Drop for AfXdp {
             frames.hand_back(offsets);
         });
     }
-}
-
-/// Returns the frames that the kernel had, for sockets that receive nothing more.
-fn frames_of(queues: &mut [Queue], stride: u64, pieces: &mut [u8]) -> Vec<u64> {
-    let mut offsets = Vec::new();
-    for queue in queues {
-        queue.rings.fill.drain(|offset| offsets.push(offset));
-        while let Some(piece) = queue.rings.receive.pop() {
-            offsets.push(piece.addr);
-        }
-        let mut sent = |offset| {
-            if is_last_piece(offset, stride, pieces) {
-                offsets.push(offset);
-            }
-        };
-        while let Some(offset) = queue.rings.completed.pop() {
-            sent(offset);
-        }
-        queue.rings.transmit.drain(|piece| sent(piece.addr));
-    }
-    offsets
 }
 
 impl fmt::Debug for AfXdp {

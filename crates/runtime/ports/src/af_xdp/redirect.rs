@@ -289,7 +289,7 @@ pub enum XdpMode {
     Generic,
 }
 
-/// A program on a device, which matches UDP destinations, as one process hands it over to another. It stays attached.
+/// A program on a device, which matches UDP destinations or every frame, as one process hands it over to another. It stays attached.
 #[derive(Debug)]
 pub struct SharedProgram {
     /// How it is attached.
@@ -300,8 +300,8 @@ pub struct SharedProgram {
     pub program: OwnedFd,
     /// The map of sockets.
     pub sockets: OwnedFd,
-    /// The map of keys, in which the device has none.
-    pub keys: OwnedFd,
+    /// The map of keys, in which the device has none. None if it matches every frame.
+    pub keys: Option<OwnedFd>,
     /// The device's part of the map of sockets: its first place and the number of places.
     pub part: (u32, u32),
 }
@@ -327,15 +327,23 @@ impl Programs {
     }
 
     /// Returns the program of a predecessor, which all devices share that were taken over.
-    fn inherit(&self, apart: Option<&Pattern>, program: OwnedFd, sockets: OwnedFd, keys: OwnedFd) -> Arc<Program> {
+    fn inherit(
+        &self,
+        apart: Option<&Pattern>,
+        program: OwnedFd,
+        sockets: OwnedFd,
+        keys: Option<OwnedFd>,
+    ) -> Arc<Program> {
         let mut programs = lock(&self.0);
-        let by = MatchBy::UdpDestination;
+        let by = if keys.is_some() { MatchBy::UdpDestination } else { MatchBy::Everything };
         let shared = |program: &Arc<Program>| program.inherited && program.by == by && program.apart.as_ref() == apart;
-        if let Some(found) = programs.iter().filter_map(Weak::upgrade).find(shared) {
+        if by != MatchBy::Everything
+            && let Some(found) = programs.iter().filter_map(Weak::upgrade).find(shared)
+        {
             return found;
         }
-        let value = VALUE as usize;
-        let maps = Maps { sockets: Map::inherited(sockets, 4, 4), keys: Some(Map::inherited(keys, KEY, value)) };
+        let keys = keys.map(|keys| Map::inherited(keys, KEY, VALUE as usize));
+        let maps = Maps { sockets: Map::inherited(sockets, 4, 4), keys };
         let apart = apart.cloned();
         let new = Arc::new(Program { program, by, apart, maps, inherited: true, parts: Mutex::default() });
         programs.push(Arc::downgrade(&new));
@@ -458,7 +466,8 @@ impl Redirect {
         shared: SharedProgram,
     ) -> io::Result<Redirect> {
         let SharedProgram { link, program, sockets, keys, part, .. } = shared;
-        if part.1 != queues || MatchBy::of(frames) != MatchBy::UdpDestination {
+        let by = if keys.is_some() { MatchBy::UdpDestination } else { MatchBy::Everything };
+        if part.1 != queues || MatchBy::of(frames) != by {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let program = programs.inherit(apart, program, sockets, keys);
@@ -469,16 +478,18 @@ impl Redirect {
         Ok(redirect)
     }
 
-    /// Returns duplicates of the descriptors for a successor, or `None` if it does not match UDP destinations.
+    /// Returns duplicates of the descriptors for a successor, or `None` if it matches EtherTypes.
     pub(super) fn share(&self, mode: XdpMode) -> io::Result<Option<SharedProgram>> {
         let Program { program, by, maps, .. } = &*self.program;
-        let Some(keys) = maps.keys.as_ref().filter(|_| *by == MatchBy::UdpDestination) else { return Ok(None) };
+        if *by == MatchBy::EtherType {
+            return Ok(None);
+        }
         Ok(Some(SharedProgram {
             mode,
             link: self.link.try_clone()?,
             program: program.try_clone()?,
             sockets: maps.sockets.share()?,
-            keys: keys.share()?,
+            keys: maps.keys.as_ref().map(Map::share).transpose()?,
             part: (self.first, self.queues),
         }))
     }

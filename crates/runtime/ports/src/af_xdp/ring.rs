@@ -81,6 +81,12 @@ impl<T: Copy> Producer<T> {
         Ok(Producer { shared: Shared::map(socket, page, offsets, size)?, next: 0, taken: 0 })
     }
 
+    /// Begins where another process has stopped to use the ring.
+    pub(super) fn resume(&mut self) {
+        self.next = self.shared.producer().load(Ordering::Acquire);
+        self.taken = self.shared.consumer().load(Ordering::Acquire);
+    }
+
     /// Returns the number of slots that can be written. Reads the kernel's index only if fewer than `wanted` are known
     /// to be free.
     #[inline]
@@ -149,6 +155,12 @@ impl<T: Copy> Consumer<T> {
         size: u32,
     ) -> io::Result<Consumer<T>> {
         Ok(Consumer { shared: Shared::map(socket, page, offsets, size)?, next: 0, filled: 0 })
+    }
+
+    /// Begins where another process has stopped to use the ring.
+    pub(super) fn resume(&mut self) {
+        self.next = self.shared.consumer().load(Ordering::Acquire);
+        self.filled = self.next;
     }
 
     /// Returns the next value. [`Consumer::release`] returns its slot to the kernel.

@@ -5,12 +5,12 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::Pool;
 use hopwright_dataplane::packet::FrameMemory;
+use hopwright_dataplane::{FrameSize, Pool};
 
 use super::socket;
 
@@ -26,12 +26,35 @@ struct Inner {
     memory: Arc<FrameMemory>,
     chunk: u32,
     headroom: u32,
+    size: FrameSize,
     frames: u32,
     stride: u64,
     sockets: Mutex<Vec<Weak<OwnedFd>>>,
     /// Frames that closed ports had borrowed from the pool.
     returned: Mutex<Vec<u64>>,
     any_returned: AtomicBool,
+}
+
+/// The memory of a worker's frames, as one process hands it over to another.
+#[derive(Debug)]
+pub struct SharedMemory {
+    /// A file in memory.
+    pub file: OwnedFd,
+    /// The number of frames.
+    pub frames: u32,
+    /// Their size.
+    pub size: FrameSize,
+    /// The slots of each ring of the sockets on it.
+    pub ring: u32,
+}
+
+/// The socket of a receive queue, as one process hands it over to another.
+#[derive(Debug)]
+pub struct SharedQueue {
+    /// The queue.
+    pub id: u32,
+    /// Its socket, on the memory of the worker with number `id` modulo the number of workers.
+    pub socket: OwnedFd,
 }
 
 /// The error that a pool's frames cannot be shared with a device.
@@ -48,6 +71,7 @@ impl SharedFrames {
             memory: pool.memory().clone(),
             chunk,
             headroom: pool.frame_size().headroom,
+            size: pool.frame_size(),
             frames: pool.frames(),
             stride: pool.frame_size().stride() as u64,
             sockets: Mutex::default(),
@@ -87,6 +111,33 @@ impl SharedFrames {
             self.0.any_returned.store(false, Ordering::Relaxed);
             returned.drain(..).for_each(|offset| pool.take_back(offset));
         }
+    }
+
+    /// For each frame that is sent in pieces, the number of descriptors that have not completed. Empty if frames are never sent in pieces.
+    #[inline]
+    pub(super) fn pieces_left(&self) -> &[AtomicU8] {
+        if self.pieces() > 1 { self.0.memory.notes() } else { &[] }
+    }
+
+    /// Begins with these frames in place of others that were to be returned: those that are free where a predecessor has stopped.
+    pub(crate) fn begin_with(&self, frames: &[u32]) {
+        let offsets = frames.iter().map(|frame| u64::from(*frame) * self.0.stride).collect();
+        *self.0.returned.lock().unwrap_or_else(PoisonError::into_inner) = offsets;
+        self.0.any_returned.store(true, Ordering::Release);
+    }
+
+    /// Returns a duplicate of the descriptor of the memory and its size, if it can be handed over.
+    pub(crate) fn share(&self, ring: u32) -> io::Result<Option<SharedMemory>> {
+        let Some(file) = self.0.memory.file() else { return Ok(None) };
+        let Inner { frames, size, .. } = *self.0;
+        Ok(Some(SharedMemory { file: file.try_clone()?, frames, size, ring }))
+    }
+
+    /// Uses a socket of a predecessor, which is bound and shares the memory.
+    pub(super) fn adopt(&self, socket: OwnedFd) -> Arc<OwnedFd> {
+        let socket = Arc::new(socket);
+        self.0.sockets.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&socket));
+        socket
     }
 
     /// The number of frames in the pool.

@@ -37,6 +37,16 @@ pub(super) struct Rings {
     pub completed: Consumer<u64>,
 }
 
+impl Rings {
+    /// Begins where another process has stopped to use them.
+    pub(super) fn resume(&mut self) {
+        self.receive.resume();
+        self.transmit.resume();
+        self.fill.resume();
+        self.completed.resume();
+    }
+}
+
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -78,6 +88,11 @@ pub(super) fn rings(socket: &OwnedFd, sizes: RingSizes) -> io::Result<Rings> {
     option(socket, libc::XDP_UMEM_COMPLETION_RING, &sizes.transmit)?;
     option(socket, libc::XDP_RX_RING, &sizes.receive)?;
     option(socket, libc::XDP_TX_RING, &sizes.transmit)?;
+    map(socket, sizes)
+}
+
+/// Maps the rings that a socket has.
+pub(super) fn map(socket: &OwnedFd, sizes: RingSizes) -> io::Result<Rings> {
     let offsets: libc::xdp_mmap_offsets = get(socket, libc::XDP_MMAP_OFFSETS)?;
     Ok(Rings {
         receive: Consumer::map(socket, libc::XDP_PGOFF_RX_RING, offsets.rx, sizes.receive)?,

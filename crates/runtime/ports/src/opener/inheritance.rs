@@ -3,19 +3,26 @@
 //! The successor has duplicates of the packet sockets with their rings. The kernel goes on filling these while nobody reads; the
 //! successor begins at the slot where the predecessor has stopped. Until then the filters are the predecessor's.
 //!
-//! AF_XDP sockets cannot be taken over: a receive queue has one socket, whose frames are its process's memory. The predecessor
+//! AF_XDP sockets of ports that take every frame are taken over likewise: the successor maps the memory of the frames, which is a file, and
+//! the sockets' rings, and gets the numbers of the frames that are free. The program on the device redirects to the same sockets
+//! throughout.
+//!
+//! AF_XDP sockets of ports that take datagrams are not taken over, because UDP sockets can receive these. The predecessor
 //! empties the match of its program, which passes all frames to the kernel and thus to the UDP sockets, and then its rings. The
 //! successor opens such devices when the predecessor has closed them; the UDP sockets receive meanwhile. The program stays attached:
 //! drivers lose frames when one comes or goes.
 
 use std::collections::HashMap;
-use std::sync::Weak;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Weak};
+
+use hopwright_dataplane::Port;
 
 use super::{Device, Filters, Opened, Opener, OpenerError, PortChoice, lock};
 use crate::af_packet::{AfPacket, FilterSetter, Input, SharedRing};
-use crate::af_xdp::SharedProgram;
+use crate::af_xdp::{SharedMemory, SharedProgram, SharedQueue, XdpDevice, XdpOptions};
 use crate::filter::FrameMatch;
-use crate::linux::device::DeviceError;
+use crate::linux::device::{DeviceError, failed};
 use crate::linux::sys;
 
 /// An open device, as one process hands it over to another.
@@ -27,6 +34,8 @@ pub struct SharedDevice {
     pub index: u32,
     /// Its packet sockets, one for each worker. Empty if its ports are of AF_XDP.
     pub rings: Vec<SharedRing>,
+    /// Its AF_XDP sockets, if they can be taken over.
+    pub queues: Vec<SharedQueue>,
     /// The packet socket for urgent datagrams.
     pub urgent: Option<SharedRing>,
     /// Its XDP program.
@@ -52,10 +61,14 @@ impl Opener {
             let program = device.program.as_ref().and_then(Weak::upgrade);
             let ring = |setter: &FilterSetter| setter.share().transpose();
             let [common, urgent] = &device.sockets;
+            let queue = |(id, socket): &(u32, Weak<OwnedFd>)| {
+                Some(socket.upgrade()?.try_clone().map(|socket| SharedQueue { id: *id, socket }))
+            };
             shared.push(SharedDevice {
                 name: name.clone(),
                 index: device.index,
                 rings: common.iter().filter(|_| !of_xdp).filter_map(ring).collect::<Result<_, _>>()?,
+                queues: device.queues.iter().filter_map(queue).collect::<Result<_, _>>()?,
                 urgent: urgent.iter().filter(|_| !of_xdp).find_map(ring).transpose()?,
                 program: program.map_or(Ok(None), |program| program.share())?,
             });
@@ -84,6 +97,15 @@ impl Opener {
         let Some(inheritance) = &*inheritance else { return false };
         let shared = inheritance.devices.get(device);
         shared.is_some_and(|shared| inheritance.has_stopped || !self.can_use(shared))
+    }
+
+    /// Closes the predecessor's sockets of devices that [`is_occupied`](Opener::is_occupied) is true of, and returns these. To be called if the predecessor has ended:
+    /// then the devices can be opened anew.
+    pub fn give_up_others(&self) -> Vec<String> {
+        let mut inheritance = lock(&self.inheritance);
+        let Some(inheritance) = &mut *inheritance else { return Vec::new() };
+        let others = inheritance.devices.extract_if(|_, shared| !self.can_use(shared));
+        others.map(|(name, _)| name).collect()
     }
 
     /// Called when the predecessor has closed everything.
@@ -127,10 +149,11 @@ impl Opener {
 
     fn can_use(&self, shared: &SharedDevice) -> bool {
         let same_device = sys::interface_index(&shared.name).is_ok_and(|index| index as u32 == shared.index);
-        self.choice != PortChoice::AfXdp
-            && same_device
+        let rings = self.choice != PortChoice::AfXdp
             && shared.rings.len() == self.workers
-            && shared.urgent.is_some() == self.urgent.is_some()
+            && shared.urgent.is_some() == self.urgent.is_some();
+        let queues = self.inherits_memory && !shared.queues.is_empty() && self.urgent.is_none();
+        same_device && (rings || queues)
     }
 
     /// Takes a device that can be used out of the inheritance.
@@ -145,10 +168,76 @@ impl Opener {
         shared: SharedDevice,
         frames: &FrameMatch,
     ) -> Result<(Opened, Device), DeviceError> {
-        let SharedDevice { name, index, rings, urgent, .. } = shared;
+        let SharedDevice { name, index, rings, queues, urgent, .. } = shared;
+        if !queues.is_empty() {
+            return self.use_inherited_queues(&name, frames, queues);
+        }
         let ports = AfPacket::inherited(&name, rings, self.size, frames.is_everything())?;
         let urgent = urgent.map(|ring| Input::inherited(&name, ring, false)).transpose()?;
         Ok(self.with_packet_sockets(index, frames, (ports, urgent), "taken over"))
+    }
+
+    /// Opens a device with the program and the AF_XDP sockets of the predecessor.
+    fn use_inherited_queues(
+        &self,
+        device: &str,
+        frames: &FrameMatch,
+        mut queues: Vec<SharedQueue>,
+    ) -> Result<(Opened, Device), DeviceError> {
+        let wrong = || failed(device, "take over its AF_XDP sockets")(std::io::ErrorKind::InvalidData.into());
+        let program = self.take_program(device).ok_or_else(wrong)?;
+        let options = XdpOptions { mode: Some(program.mode), ..self.options };
+        let xdp = XdpDevice::attach_or_inherit(&self.programs, device, frames, None, options, Some(program))?;
+        queues.sort_unstable_by_key(|queue| queue.id);
+        if !queues.iter().map(|queue| queue.id).eq(0..xdp.queues()) {
+            return Err(wrong());
+        }
+        let mut ports: Vec<Box<dyn Port>> = Vec::new();
+        let mut sockets = Vec::new();
+        for (worker, shared) in self.frames.iter().enumerate() {
+            let mine: Vec<_> = queues.extract_if(.., |queue| queue.id as usize % self.workers == worker).collect();
+            if mine.is_empty() {
+                ports.push(Box::new(AfPacket::sender(device, self.size)?));
+                continue;
+            }
+            let port = xdp.inherited_port(shared, mine)?;
+            sockets.extend(port.sockets());
+            ports.push(Box::new(port));
+        }
+        let found = Device {
+            index: xdp.index(),
+            mtu: ports.first().and_then(|port| port.info().mtu).unwrap_or(0),
+            facts: vec![xdp.facts()],
+            frames: frames.clone(),
+            program: Some(Arc::downgrade(&xdp)),
+            queues: sockets,
+            sockets: [Vec::new(), Vec::new()],
+            flows: None,
+        };
+        Ok((Opened { ports, kind: "AF_XDP", how: "AF_XDP: taken over".into() }, found))
+    }
+
+    /// Returns the memory of each worker's frames, for a successor that gets AF_XDP sockets. None if there are no such sockets.
+    pub fn share_memory(&self) -> std::io::Result<Vec<SharedMemory>> {
+        let any = lock(&self.devices).values().any(|device| device.is_open() && !device.queues.is_empty());
+        let shared = self.frames.iter().filter(|_| any).map(|frames| frames.share(self.options.ring));
+        Ok(shared.collect::<Result<Option<Vec<_>>, _>>()?.unwrap_or_default())
+    }
+
+    /// Has the memory of a worker that is the predecessor's begin with these frames free. To be called before ports receive.
+    pub fn begin_with(&self, worker: usize, free: &[u32]) {
+        if self.inherits_memory
+            && let Some(frames) = self.frames.get(worker)
+        {
+            frames.begin_with(free);
+        }
+    }
+
+    /// Leaves programs and AF_XDP sockets that can be taken over to the process that has taken over.
+    pub fn leave(&self) {
+        for device in lock(&self.devices).values().filter(|device| !device.queues.is_empty()) {
+            device.program.as_ref().and_then(Weak::upgrade).iter().for_each(|program| program.leave());
+        }
     }
 
     /// Returns where the packet sockets of each open device stand in their rings: those for each worker, then that for urgent

@@ -32,6 +32,7 @@ fn opener(choice: PortChoice) -> (Opener, Pool) {
         workers: 1,
         flows: None,
         options: XdpOptions::default(),
+        memory: &[],
     };
     let (opener, mut pools) = Opener::new(&wanted).unwrap();
     (opener, pools.remove(0))

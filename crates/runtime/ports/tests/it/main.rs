@@ -15,3 +15,4 @@ mod switch;
 mod tap;
 mod udp;
 mod workers;
+mod xdp_hand_over;

@@ -136,6 +136,7 @@ impl Router {
             workers: 1,
             flows: None,
             options: XdpOptions::default(),
+            memory: &[],
         };
         let (opener, mut pools) = Opener::new(&wanted).unwrap();
         let udp = sockets.ports(1).unwrap();

@@ -166,6 +166,7 @@ fn a_devices_packets_are_spread_over_workers_each_once_and_flows_in_order() {
                 workers: 2,
                 flows: None,
                 options: XdpOptions::default(),
+                memory: &[],
             };
             let (opener, mut pools) = Opener::new(&wanted).unwrap();
             let mut opened = opener.open("vb", &FrameMatch::Everything).unwrap();

@@ -177,6 +177,11 @@ impl Worker {
         some || waits
     }
 
+    /// The frames of its pool that are neither packets nor lent. To be called while it does not run.
+    pub fn free_frames(&self) -> &[u32] {
+        self.pool.free_frames()
+    }
+
     fn mailbox(&self) -> &Mailbox {
         &self.switch.workers().mailboxes()[self.index]
     }
