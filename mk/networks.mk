@@ -202,10 +202,11 @@ test-reload: hopwright
 test-take-over: hopwright interop-tools test-agents-take-over
 	tests/interop/take_over_test.py
 
-## test-agents-take-over: an IP router between FRR's daemons, an OpenFlow switch, and a switch with tenants are replaced again and again under traffic
+## test-agents-take-over: an IP router between FRR's daemons, an OpenFlow switch, and a switch with tenants are replaced and restarted again and again under traffic
 test-agents-take-over: hopwright
 	tests/packages.sh zebra:frr ovs-ofctl:openvswitch-common ip:iproute2 curl:curl
 	tests/take_over/take_over_test.py
+	tests/take_over/restart_test.py
 
 ## test-tenant: a router that is a tenant of a switch
 test-tenant: hopwright

@@ -65,6 +65,7 @@ test-long: hopwright interop-tools
 	tests/interop/underlay_test.py --router "$(ROUTER)"
 	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
 	$(MAKE) test-take-over test-releases test-tutorials
+	tests/take_over/restart_test.py --only ip --times 100 --kills 100
 	tests/openflow/setup.sh
 	tests/openflow/run.sh peer peer-features
 	tests/ip/setup.sh

@@ -55,7 +55,7 @@ RESTART_RATE = 50
 # A user without rights.
 NOBODY = "65534"
 # How messages of a hand-over begin.
-VERSION = b"HWHO" + struct.pack("!H", 3)
+VERSION = b"HWHO" + struct.pack("!H", 4)
 
 
 def neighbour(number: int) -> str:
@@ -144,7 +144,7 @@ class Lab:
         return config
 
     def start(self, *, heir: bool = False, config: Path | None = None, control: Path | None = None,
-              kept: tuple[str, int] | None = None) -> Process:
+              kept: dict[str, int] | None = None) -> Process:
         self.count += 1
         options = ("--control", str(control or self.control)) + ("--take-over",) * heir
         log = self.directory / f"router{self.count}.log"
@@ -319,7 +319,7 @@ def restart(lab: Lab, checks: Checks, times: int, ports: str) -> None:
                 checks.that("the router leaves its sockets to the service manager", False, f"{status}, {old.announced()}\n{old.tail()}")
                 return
             lab.router = lab.start(kept=kept)
-            os.close(kept[1])
+            old.forget()
             wait_ready(lab.router)
             longest = max(longest, time.monotonic() - begun)
             traffic.wait(50)

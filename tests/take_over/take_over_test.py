@@ -60,12 +60,13 @@ class Lab:
     def link(self, host: int, address: str) -> None:
         veth(End(self.switch, f"e{host}"), End(self.hosts[host], "eth0", (address,)), 1500)
 
-    def start(self, *command: str, heir: bool = False) -> Process:
+    def start(self, *command: str, heir: bool = False, kept: dict[str, int] | None = None) -> Process:
         self.count += 1
         options = ("--control", str(self.control)) + ("--take-over",) * heir
         name = f"process {self.count}"
         log = self.directory / f"hopwright{self.count}.log"
-        process = Process(name, [str(HOPWRIGHT), *command, *options], log, namespace=self.switch, announces=True)
+        process = Process(name, [str(HOPWRIGHT), *command, *options], log, namespace=self.switch, announces=True,
+                          kept=kept)
         self.processes.append(process)
         return process
 
@@ -202,7 +203,7 @@ def refused(lab: Lab, checks: Checks, running: Process, cases: dict[str, tuple[l
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
         peer.settimeout(PATIENCE)
         peer.connect(str(lab.control))
-        version = b"HWHO" + struct.pack("!H", 3)
+        version = b"HWHO" + struct.pack("!H", 4)
         # The answer to a process of another kind names this one.
         peer.send(version + bytes([0, 7, 1]) + b"x")
         name = peer.recv(65536).rpartition(b"it is ")[2]
@@ -219,15 +220,25 @@ def refused(lab: Lab, checks: Checks, running: Process, cases: dict[str, tuple[l
     checks.that("a successor that dies leaves the process at work", "hand-over-failed" in running.tail(50), running.tail(3))
 
 
-def frr(lab: Lab, namespace: Namespace, name: str, here: str, there: str, system: tuple[int, int]) -> Path:
-    """Starts FRR in a namespace; returns the folder of its sockets."""
+def frr(lab: Lab, namespace: Namespace, name: str, here: str, there: str, system: tuple[int, int], bfd: tuple[int, int] | None = None,
+        network: str | None = None) -> Path:
+    """Starts FRR in a namespace; returns the folder of its sockets. `bfd`: milliseconds and multiplier of BFD, with which timers of BGP and
+    OSPF are long. `network`: what BGP announces."""
     folder = lab.directory / name
     folder.mkdir()
+    keepalive, dead = ("60 180", 300) if bfd else ("3 9", 10)
     ospf = ["interface e2" if name == "router" else "interface eth0", " ip ospf area 0", " ip ospf hello-interval 1",
-            " ip ospf dead-interval 10", " ip ospf network point-to-point", "exit", "router ospf", f" ospf router-id {here}"]
-    bgp = [f"router bgp {system[0]}", f" bgp router-id {here}", " no bgp ebgp-requires-policy", " timers bgp 3 9",
+            f" ip ospf dead-interval {dead}", " ip ospf network point-to-point", "exit", "router ospf", f" ospf router-id {here}"]
+    bgp = [f"router bgp {system[0]}", f" bgp router-id {here}", " no bgp ebgp-requires-policy", f" timers bgp {keepalive}",
            f" neighbor {there} remote-as {system[1]}", f" neighbor {there} timers connect 1"]
-    for daemon, lines in {"zebra": [], "ospfd": ospf, "bgpd": bgp}.items():
+    daemons = {"zebra": [], "ospfd": ospf, "bgpd": bgp}
+    if bfd:
+        daemons["bfdd"] = ["bfd", " profile lab", f"  transmit-interval {bfd[0]}", f"  receive-interval {bfd[0]}",
+                           f"  detect-multiplier {bfd[1]}"]
+        bgp += [f" neighbor {there} bfd", f" neighbor {there} bfd profile lab"]
+    if network:
+        bgp += [" address-family ipv4 unicast", f"  network {network}", " exit-address-family"]
+    for daemon, lines in daemons.items():
         config = folder / f"{daemon}.conf"
         config.write_text("\n".join(["log stdout", *lines]) + "\n")
         subprocess.run(["chown", "-R", "frr:frr", folder], check=True)
@@ -251,9 +262,9 @@ def neighbours(folder: Path) -> tuple[int, int, bool]:
     return bgp.get("connectionsEstablished", 0), ospf.get("stateChangeCounter", 0), up
 
 
-def router(checks: Checks, times: int, workers: int) -> None:
+def router(checks: Checks, times: int, workers: int, ports: str) -> None:
     """An IP router whose control plane has routing daemons."""
-    print(f"hopwright ip, {workers} workers", flush=True)
+    print(f"hopwright ip, {ports}, {workers} workers", flush=True)
     failed, done, lab = checks.failed, False, Lab()
     try:
         for host in lab.hosts:
@@ -261,7 +272,8 @@ def router(checks: Checks, times: int, workers: int) -> None:
             lab.hosts[host].ip("route", "add", "10.0.0.0/16", "via", f"10.0.{host}.1")
         plane = Namespace(PREFIX + "cp", ipv6=False)
         namespace = plane.name
-        command = ["ip", "-i", "1@e1", "-i", "2@e2", "--namespace", namespace, "--metrics", METRICS, "--workers", str(workers)]
+        command = ["ip", "-i", "1@e1", "-i", "2@e2", "--namespace", namespace, "--metrics", METRICS, "--ports", ports,
+                   "--workers", str(workers)]
         running = lab.start(*command)
         lab.wait_ready(running)
         for host in lab.hosts:
@@ -521,8 +533,8 @@ def main() -> int:
     try:
         require_root("the take-over test")
         if args.only in (None, "ip"):
-            router(checks, args.times, 1)
-            router(checks, args.times, 2)
+            router(checks, args.times, 1, "af_xdp")
+            router(checks, args.times, 2, "af_packet")
         if args.only in (None, "openflow"):
             openflow(checks, args.times)
         if args.only in (None, "switch"):

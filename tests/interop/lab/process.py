@@ -7,6 +7,7 @@ killed by SIGKILL, so no run can leave a router behind.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
 import socket
@@ -48,9 +49,14 @@ class Announcements:
                 text, descriptors, *_ = socket.recv_fds(self._socket, 4096, 1)
                 lines = text.decode().split("\n")
                 self.lines += lines
+                name = next((line.partition("=")[2] for line in lines if line.startswith("FDNAME=")), "")
                 if descriptors:
-                    name = next(line.partition("=")[2] for line in lines if line.startswith("FDNAME="))
-                    self.kept[name] = descriptors[0]
+                    self.kept[name], descriptors[0] = descriptors[0], self.kept.get(name)
+                if "FDSTOREREMOVE=1" in lines:
+                    descriptors = [self.kept.pop(name, None)]
+                for descriptor in descriptors:
+                    if descriptor is not None:
+                        os.close(descriptor)
         except BlockingIOError:
             return self.lines
 
@@ -80,10 +86,10 @@ class Process:
         cwd: Path | None = None,
         companions: list[Process] | None = None,
         announces: bool = False,
-        kept: tuple[str, int] | None = None,
+        kept: dict[str, int] | None = None,
     ):
         """`companions` are watched and stopped together with this one. A process that `announces` tells a
-        service manager when it is ready. `kept` is a descriptor with its name that the service manager has kept for it."""
+        service manager when it is ready. `kept` are descriptors by name that the service manager has kept for it."""
         self.name = name
         environment = environment or {}
         self._announcements = None
@@ -96,10 +102,13 @@ class Process:
         prefix = ["ip", "netns", "exec", namespace.name] if namespace else []
         if cpus is not None:
             prefix += ["taskset", "-c", cpus]
-        if kept:
+        # Out of the way of the numbers that they get.
+        given = {name: fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 1000) for name, descriptor in (kept or {}).items()}
+        if given:
             # As sd_listen_fds(3) says. The processes of the prefix become the one that is started, with the same number.
-            environment = {**environment, "LISTEN_FDS": "1", "LISTEN_FDNAMES": kept[0]}
-            prefix = ["bash", "-c", f'exec 3<&{kept[1]}; LISTEN_PID=$$ exec "$@"', "bash", *prefix]
+            environment = {**environment, "LISTEN_FDS": str(len(given)), "LISTEN_FDNAMES": ":".join(given)}
+            moved = " ".join(f"{number}<&{descriptor} {descriptor}<&-" for number, descriptor in enumerate(given.values(), 3))
+            prefix = ["bash", "-c", f'exec {moved}; LISTEN_PID=$$ exec "$@"', "bash", *prefix]
         with open(log, "ab") as out:
             self._child = subprocess.Popen(
                 [*prefix, *command],
@@ -108,10 +117,12 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 preexec_fn=die_with_parent,
-                pass_fds=(kept[1],) if kept else (),
+                pass_fds=tuple(given.values()),
                 env={**os.environ, **environment},
                 cwd=cwd,
             )
+        for descriptor in given.values():
+            os.close(descriptor)
 
     @property
     def pid(self) -> int:
@@ -124,10 +135,15 @@ class Process:
         """Whether it has said so, if it is one that does."""
         return self._announcements is None or self._announcements.is_ready()
 
-    def left(self) -> tuple[str, int] | None:
-        """What it wants the service manager to keep for the next process, with its name."""
+    def left(self) -> dict[str, int]:
+        """What it wants the service manager to keep for the next process, by name."""
         self.announced()
-        return next(iter(self._announcements.kept.items()), None) if self._announcements else None
+        return self._announcements.kept if self._announcements else {}
+
+    def forget(self) -> None:
+        """Closes what it has left, which the next process has."""
+        if self._announcements:
+            self._announcements.close()
 
     def announced(self) -> list[str]:
         """What it has told its service manager."""

@@ -144,7 +144,7 @@ class RouterKind:
         cwd: Path | None = None,
         as_user: str | None = None,
         options: tuple[str, ...] = (),
-        kept: tuple[str, int] | None = None,
+        kept: dict[str, int] | None = None,
     ) -> Process:
         """Starts the router in its namespace, with further options of the command; with `as_user` without any privileges; with what
         the service manager has `kept` of the one before.
