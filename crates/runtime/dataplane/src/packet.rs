@@ -384,7 +384,7 @@ impl Pool {
     /// The pool of another process in this file: all frames are lent until they are [taken back](Pool::take_back).
     ///
     /// # Errors
-    /// The file is not one of so many frames of this size.
+    /// The file does not have this many frames of this size.
     pub fn inherited(file: OwnedFd, frames: u32, size: FrameSize) -> Result<Pool, PoolError> {
         let bytes = Pool::bytes(frames, size)?;
         if !has_size(&file, bytes + frames as usize) {
