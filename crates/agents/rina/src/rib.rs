@@ -323,10 +323,21 @@ impl Rib {
         match self.objects.by_key.get_mut(&key) {
             Some(before) => *before = object,
             None => {
+                let key = self.with_known_names(key);
                 *self.of_origin.entry(origin).or_default() += 1;
                 self.objects.by_id.insert(object.id, key.clone());
                 self.objects.by_key.insert(key, object);
             }
+        }
+    }
+
+    /// The same key with names that other objects have already: each is in memory once.
+    fn with_known_names(&self, key: Key) -> Key {
+        let known = |name: Name| self.of_origin.get_key_value(&name).map_or(name, |(known, _)| known.clone());
+        match key {
+            Key::Member(name) => Key::Member(known(name)),
+            Key::LowerFlow(from, to) => Key::LowerFlow(known(from), known(to)),
+            Key::Application(name, at) => Key::Application(name, known(at)),
         }
     }
 
