@@ -2,15 +2,16 @@
 //! member dies and returns, an application registers. What that costs is printed.
 //!
 //! `HOPWRIGHT_RINA_MEMBERS` says how many members there are, and `HOPWRIGHT_RINA_TOPOLOGY` which network (`ring`, `leaf-spine` or `random`).
-//! [`sizes`] runs all networks in all sizes, each in a process of its own.
+//! [`sizes`] runs all networks in all sizes, each in a process of its own. [`churn`] has members die and restart, links fail and return, and flows come
+//! and go, for as many simulated minutes as `HOPWRIGHT_RINA_MINUTES` says.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::process::Command;
 use std::time::Duration;
 
 use hopwright_rina::ipcp::{Ipcp, Settings};
-use hopwright_rina::{Credential, Dialect, Qos, Syntax};
+use hopwright_rina::{Credential, Dialect, End, FlowEvent, FlowId, Name, Qos, Syntax};
 
 const MEMBERS: usize = 60;
 const TOPOLOGIES: [&str; 3] = ["ring", "leaf-spine", "random"];
@@ -77,6 +78,11 @@ fn links(topology: &str, members: usize) -> Vec<(usize, usize)> {
     }
 }
 
+fn cube(id: u16, name: &str, reliable: bool) -> Qos {
+    let congestion = hopwright_rina::congestion::POLICIES[0];
+    Qos { id, name: name.into(), reliable, window: 64, congestion, rate: None, priority: 0 }
+}
+
 fn member(number: usize, links: usize) -> Ipcp {
     let settings = Settings {
         name: format!("member{number}").parse().unwrap(),
@@ -90,15 +96,7 @@ fn member(number: usize, links: usize) -> Ipcp {
         mtu: hopwright_rina::ipcp::LINK_MTU,
         keepalive: Duration::from_secs(1),
         dead_after: Duration::from_secs(3),
-        qos: vec![Qos {
-            id: 1,
-            name: "any".into(),
-            reliable: false,
-            window: 64,
-            congestion: hopwright_rina::congestion::POLICIES[0],
-            rate: None,
-            priority: 0,
-        }],
+        qos: vec![cube(1, "any", false), cube(2, "reliable", true)],
         links: vec![1; links],
     };
     Ipcp::new(settings, 1_000_000)
@@ -242,6 +240,166 @@ fn computing() -> f64 {
     // Of user and kernel, in ticks of 10 ms, behind the name in parentheses.
     let behind = stat.rsplit(')').next().unwrap();
     behind.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
+}
+
+/// A network in which everything changes.
+struct Churn {
+    network: Network,
+    random: u64,
+    /// Flows of applications, by node.
+    flows: BTreeSet<(usize, FlowId)>,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+impl Churn {
+    fn below(&mut self, count: usize) -> usize {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) as usize % count
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    fn application(node: usize) -> Name {
+        format!("app{node}").parse().unwrap()
+    }
+
+    /// One change, of a kind that is drawn.
+    fn change(&mut self) {
+        let node = self.below(self.network.nodes.len());
+        let (dead, now) = (self.network.dead.contains(&node), self.network.now);
+        match self.below(20) {
+            0 if !dead && self.network.dead.len() < 5 => {
+                self.network.dead.insert(node);
+                self.flows.retain(|(at, _)| *at != node);
+                self.count("members died");
+            }
+            1 | 2 => {
+                if let Some(node) = self.network.dead.pop_first() {
+                    self.network.nodes[node] = member(node, self.network.ends[node].len());
+                    self.network.nodes[node].register(Churn::application(node), now).unwrap();
+                    self.network.wake(node);
+                    self.count("members restarted");
+                }
+            }
+            3 if self.network.down.len() < 10 => {
+                let link = self.below(self.network.ends[node].len());
+                let other = self.network.ends[node][link];
+                self.network.down.extend([(node, link), other]);
+                self.count("links failed");
+            }
+            4 | 5 => {
+                if let Some(end) = self.network.down.pop_first() {
+                    let other = self.network.ends[end.0][end.1];
+                    self.network.down.remove(&other);
+                    self.count("links returned");
+                }
+            }
+            6..12 if !dead => {
+                let to = Churn::application(self.below(self.network.nodes.len()));
+                let cube = if self.below(2) == 0 { "any" } else { "reliable" };
+                let asked = self.network.nodes[node].request_flow(Churn::application(node), to, cube, now);
+                self.count(if asked.is_ok() { "flows asked for" } else { "flows to nobody" });
+                self.network.wake(node);
+            }
+            12..18 if !self.flows.is_empty() => {
+                let at = self.below(self.flows.len());
+                if let Some((node, flow)) = self.flows.iter().nth(at).copied() {
+                    self.network.nodes[node].close_flow(flow, now);
+                    self.network.wake(node);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Applications accept, write, and read.
+    fn applications(&mut self) {
+        let now = self.network.now;
+        let alive = (0..self.network.nodes.len()).filter(|node| !self.network.dead.contains(node));
+        for node in alive.collect::<Vec<_>>() {
+            let ipcp = &mut self.network.nodes[node];
+            while let Some((flow, event)) = ipcp.next_event() {
+                match event {
+                    FlowEvent::Requested { .. } => {
+                        ipcp.answer(flow, true, now);
+                        self.flows.insert((node, flow));
+                    }
+                    FlowEvent::Allocated => drop(self.flows.insert((node, flow))),
+                    FlowEvent::Ended(end) => {
+                        self.flows.remove(&(node, flow));
+                        let what = if end == End::Closed { "flows ended" } else { "flows ended with an error" };
+                        *self.counts.entry(what).or_default() += 1;
+                    }
+                }
+            }
+            for (_, flow) in self.flows.range((node, 0)..=(node, FlowId::MAX)) {
+                while ipcp.read(*flow).is_some() {
+                    *self.counts.entry("SDUs received").or_default() += 1;
+                }
+                if ipcp.has_room(*flow) {
+                    ipcp.write(*flow, &[7; 3000]);
+                }
+            }
+            ipcp.transfer(now);
+            self.network.wake(node);
+        }
+    }
+
+    fn run(&mut self, time: Duration, changes: bool) {
+        let end = self.network.now + time;
+        while self.network.now < end {
+            self.network.run(Duration::from_millis(250));
+            if changes {
+                self.change();
+            }
+            self.applications();
+        }
+    }
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn churn() {
+    let minutes = std::env::var("HOPWRIGHT_RINA_MINUTES").map_or(120, |number| number.parse::<u64>().unwrap());
+    let mut network = Network::new("random", MEMBERS);
+    network.converge("all enrol and reach all");
+    for node in 0..MEMBERS {
+        network.nodes[node].register(Churn::application(node), network.now).unwrap();
+        network.wake(node);
+    }
+    let mut churn = Churn { network, random: 7, flows: BTreeSet::new(), counts: BTreeMap::new() };
+    let (clock, mut settled) = (computing(), 0);
+    for minute in 1..=minutes {
+        churn.run(Duration::from_secs(60), true);
+        if minute * 4 <= minutes.max(4) {
+            settled = settled.max(memory());
+        }
+        if minute % 10 == 0 || minute == minutes {
+            let (memory, flows, took) = (memory() / 1000, churn.flows.len(), computing() - clock);
+            println!(
+                "minute {minute}: {memory} kB, {flows} ends of flows, {took:.0} s of computing, {:?}",
+                churn.counts
+            );
+        }
+    }
+    // All returns, and all flows end.
+    let network = &mut churn.network;
+    network.down.clear();
+    for node in std::mem::take(&mut network.dead) {
+        network.nodes[node] = member(node, network.ends[node].len());
+        network.wake(node);
+    }
+    network.converge("everything returns");
+    for (node, flow) in churn.flows.clone() {
+        churn.network.nodes[node].end_flow(flow, churn.network.now);
+        churn.network.wake(node);
+    }
+    churn.run(Duration::from_secs(60), false);
+    assert!(churn.flows.is_empty(), "{} flows are left", churn.flows.len());
+    println!("{} kB in the first quarter at most, {} kB in the end", settled / 1000, memory() / 1000);
+    assert!(memory() < settled + settled / 4, "memory grows");
 }
 
 /// Memory of this process, in bytes.
