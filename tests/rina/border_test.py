@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Two data-centre DIFs joined by a DIF over UDP/IPv4, and a slice DIF across all three.
+"""Two data-centre DIFs joined by a DIF over UDP/IPv4, a slice DIF across all three, and a DIF over the slice.
 
     h1 ---- r1 ---- b1 ====== b2 ---- r2 ---- h2
     |      DIF dc1   |  DIF wan |      DIF dc2  |      links: Ethernet, and UDP/IPv4 between b1 and b2
     +---- flow ------+-- flow --+----- flow ----+      DIF slice, whose links are flows of the three
+    +------------------ flow -------------------+      DIF top, whose link is a flow of the slice
 
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
 """
@@ -34,7 +35,8 @@ def flow(dif, to):
 
 
 CONFIGS = {
-    "h1": ipcp("h1", "dc1") + ethernet("r1") + ipcp("s-h1", "slice") + flow("dc1", "s-b1"),
+    "h1": ipcp("h1", "dc1") + ethernet("r1") + ipcp("s-h1", "slice") + flow("dc1", "s-b1")
+          + ipcp("t-h1", "top", 1) + flow("slice", "t-h2"),
     "r1": ipcp("r1", "dc1", 1) + ethernet("h1") + ethernet("b1"),
     "b1": ipcp("b1", "dc1") + ethernet("r1")
           + ipcp("w1", "wan", 1) + udp("b2", "192.0.2.1:3359", "192.0.2.2:3360")
@@ -43,14 +45,15 @@ CONFIGS = {
           + ipcp("w2", "wan") + udp("b1", "192.0.2.2:3360", "192.0.2.1:3359")
           + ipcp("s-b2", "slice") + flow("dc2", "s-h2") + flow("wan", "s-b1"),
     "r2": ipcp("r2", "dc2", 1) + ethernet("b2") + ethernet("h2"),
-    "h2": ipcp("h2", "dc2") + ethernet("r2") + ipcp("s-h2", "slice") + flow("dc2", "s-b2"),
+    "h2": ipcp("h2", "dc2") + ethernet("r2") + ipcp("s-h2", "slice") + flow("dc2", "s-b2")
+          + ipcp("t-h2", "top") + flow("slice", "t-h1"),
 }
 
 
 def test(folder):
     with Fabric(folder) as net:
         net.nodes = {}
-        for dif in "dc1", "dc2", "wan", "slice":
+        for dif in "dc1", "dc2", "wan", "slice", "top":
             (folder / f"{dif}.key").write_text(f"the credential of {dif} and no other\n")
         for node in CONFIGS:
             net.add_node(node)
@@ -76,6 +79,13 @@ def test(folder):
         net["h2"].serve("perf", "sink")
         got = net["h1"].use("echo", "mirror", "--dif", "slice", "--count", 20, "--interval", 0.02)
         report(f"echo over the slice: {got['received']} of {got['sent']}, {got['mean_ms']:.2f} ms")
+        top = lambda: next(it for it in net["h1"].use("show") if it["dif"] == "top")
+        took = wait_for("the DIF over the slice", lambda: any("t-h2" in route["member"] for route in top()["routes"]) and
+                        any(it["application"] == "mirror" for it in top()["applications"]))
+        got = net["h1"].use("echo", "mirror", "--dif", "top", "--count", 20, "--interval", 0.02, "--size", 4000)
+        if got["received"] != got["sent"]:
+            raise Failed(f"echo over three levels: {got}")
+        report(f"echo over three levels of DIFs: {got['received']} of {got['sent']}, {got['mean_ms']:.2f} ms")
         before = counts(net)
         got = net["h1"].use("perf", "sink", "--dif", "slice", "--seconds", 3)
         if got["received"] != got["sent"] or got["received"] < 1000:
