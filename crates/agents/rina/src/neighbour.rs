@@ -393,8 +393,16 @@ impl Neighbour {
             return Some(());
         }
         let initiator_share: Share = share.try_into().ok()?;
+        if local.address == 0 {
+            // Somebody is there who can have this IPC process enrol.
+            if info.address.unwrap_or_default() != 0 && now >= self.next_response {
+                self.next_response = now + RESPONSE;
+                self.hurry();
+            }
+            return Some(());
+        }
         let mine = self.attempt.is_some() && info.address.unwrap_or_default() != 0 && initiator > *local.name;
-        if local.address == 0 || mine || now < self.next_response {
+        if mine || now < self.next_response {
             return Some(());
         }
         self.next_response = now + RESPONSE;

@@ -153,6 +153,28 @@ fn members_come_together_whoever_begins() {
     }
 }
 
+/// Members spread through a network as fast as messages do.
+#[test]
+fn who_hears_a_member_enrols_at_once() {
+    let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+    let (mut now, step) = (Duration::ZERO, Duration::from_millis(10));
+    assert_eq!(a.tick(now).len(), 1, "nobody hears it");
+    now += step;
+    assert!(a.tick(now).is_empty());
+    let connect = b.tick(now).remove(0);
+    assert!(a.receive(&connect, now).is_empty());
+    let again = a.tick(now).remove(0);
+    let start = b.receive(&again, now).into_iter().flat_map(|answer| a.receive(&answer, now)).collect::<Vec<_>>();
+    let answers = start.iter().flat_map(|start| b.receive(start, now)).collect::<Vec<_>>();
+    answers.iter().for_each(|answer| drop(a.receive(answer, now)));
+    assert!(a.is_up() && b.is_up());
+    // Not as often as somebody likes.
+    let mut c = End::new("c", 0, 1);
+    c.tick(now);
+    let sent = (0..20).filter(|_| c.receive(&connect, now).len() + c.tick(now).len() > 0).count();
+    assert_eq!(sent, 1);
+}
+
 #[test]
 fn two_that_are_no_members_wait() {
     let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 0, 1));
