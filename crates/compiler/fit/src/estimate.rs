@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::memory::TableShape;
 use crate::nodes::Nodes;
 use crate::place::{Schedule, earliest, place};
+use crate::pragmas::Pragmas;
 use crate::resources::Resources;
 use crate::target::Target;
 use crate::{phv, problems, tofino};
@@ -117,14 +118,14 @@ impl Estimate {
     }
 }
 
-/// Estimates how a program would lie in a target's stages.
-pub fn estimate(pipeline: &Pipeline, target: &Target) -> Estimate {
+/// Estimates how a program would lie in a target's stages, if its annotations are honoured.
+pub fn estimate(pipeline: &Pipeline, target: &Target, pragmas: &Pragmas) -> Estimate {
     let stages_only = tofino::stages_only(pipeline);
     let (pipeline, also) = stages_only.as_ref().map_or((pipeline, None), |(rest, also)| (rest, Some(also)));
-    let nodes = Nodes::of(pipeline, also);
-    let schedule = place(pipeline, &nodes, target);
+    let nodes = Nodes::of(pipeline, also, pragmas);
+    let schedule = place(pipeline, &nodes, target, pragmas);
     let bits = phv::bits(pipeline, &nodes, &schedule);
-    let names = Names { pipeline, nodes: &nodes, target };
+    let names = Names { pipeline, nodes: &nodes, target, pragmas };
     let stages: Vec<Stage> = (schedule.stages.iter().zip(&bits.stages))
         .map(|(stage, phv_bits)| {
             let mut items = Vec::new();
@@ -221,6 +222,7 @@ struct Names<'a> {
     pipeline: &'a Pipeline,
     nodes: &'a Nodes<'a>,
     target: &'a Target,
+    pragmas: &'a Pragmas,
 }
 
 impl Names<'_> {
@@ -240,7 +242,7 @@ impl Names<'_> {
             };
             let (table, algorithmic) = match operation.kind {
                 OperationKind::Apply(table) => {
-                    (true, TableShape::of(self.pipeline, table, self.target).is_algorithmic())
+                    (true, TableShape::of(self.pipeline, table, self.target, self.pragmas).is_algorithmic())
                 }
                 _ => (false, false),
             };

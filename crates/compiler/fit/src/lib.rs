@@ -12,6 +12,7 @@ mod phv;
 mod picture;
 mod pipe;
 mod place;
+mod pragmas;
 mod problems;
 mod resources;
 mod target;
@@ -22,5 +23,6 @@ mod tofino;
 
 pub use estimate::{Estimate, Item, Link, Place, Problem, Stage, estimate};
 pub use pipe::{of_pipe, pipes};
+pub use pragmas::Pragmas;
 pub use resources::Resources;
 pub use target::{Logic, Memory, Phv, Target};

@@ -1,8 +1,11 @@
 //! Memory and crossbars that tables and extern objects take.
 
-use hopwright_ir::{Action, ExternId, ExternKind, MatchForm, Pipeline, TableId, Unit};
+use std::collections::BTreeMap;
+
+use hopwright_ir::{Action, ExternArg, ExternId, ExternKind, MatchForm, Pipeline, StmtKind, TableId, Unit, walk};
 use num_traits::ToPrimitive;
 
+use crate::pragmas::Pragmas;
 use crate::resources::Resources;
 use crate::target::Target;
 
@@ -14,6 +17,8 @@ pub(crate) struct TableShape<'a> {
     kind: Kind,
     key_bits: u32,
     key_bytes: u32,
+    /// Bits of the longest parameters of an action.
+    parameter_bits: u32,
     /// Bits beside the key: action and immediate data.
     result_bits: u32,
     /// Bits of an entry's action data in memory of their own.
@@ -23,13 +28,19 @@ pub(crate) struct TableShape<'a> {
     /// Bits of each entry's direct counter and meter.
     counter_bits: u32,
     meter_bits: u32,
+    /// Bits of each entry's cells of registers.
+    cell_bits: Vec<u32>,
     idle_timeout: bool,
     selector: bool,
+    /// Blocks that a hash table is spread over at least.
+    ways: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Keyless,
+    /// The key is the index of the action's data.
+    Indexed,
     Exact,
     Ternary,
     /// Prefixes of a table that is too large for the ternary memory of a stage: a small ternary table chooses a partition of a
@@ -37,6 +48,8 @@ enum Kind {
     Algorithmic,
 }
 
+/// The widest key that may be an index of action data.
+const WIDEST_INDEX: u32 = 20;
 /// Entries of a partition of an algorithmic table.
 const PARTITION: u64 = 20;
 
@@ -52,11 +65,16 @@ fn ternary_blocks(key_bits: u32, entries: u64, target: &Target) -> u32 {
 }
 
 impl<'a> TableShape<'a> {
-    pub(crate) fn of(pipeline: &Pipeline, table: TableId, target: &'a Target) -> TableShape<'a> {
+    pub(crate) fn of(pipeline: &Pipeline, table: TableId, target: &'a Target, pragmas: &Pragmas) -> TableShape<'a> {
         let table = &pipeline[table];
+        let own = pragmas.table(&table.name);
         let forms = |form: fn(MatchForm) -> bool| table.match_keys().any(|k| form(k.kind.form()));
+        let width: u32 = table.match_keys().map(|key| key.expr.ty.width()).sum();
+        let fills_its_keys =
+            !forms(|f| f != MatchForm::Value) && width <= WIDEST_INDEX && table.size >= 1 << width.min(WIDEST_INDEX);
         let kind = match table.match_keys().next() {
             None => Kind::Keyless,
+            Some(_) if own.is_some_and(|own| own.hash_action) && fills_its_keys => Kind::Indexed,
             Some(_) if forms(|f| f != MatchForm::Value) => Kind::Ternary,
             Some(_) => Kind::Exact,
         };
@@ -86,12 +104,15 @@ impl<'a> TableShape<'a> {
             kind: if prefixes && large { Kind::Algorithmic } else { kind },
             key_bits,
             key_bytes: bytes(table.keys.iter().map(|k| k.expr.ty.width())),
+            parameter_bits: data,
             result_bits: actions + if in_memory { pointer } else { data },
             data_bits: if in_memory { data.max(1).next_power_of_two() } else { 0 },
             members,
             counter_bits: table.direct_counter.map_or(0, |c| counter_bits(&pipeline[c].kind)),
             meter_bits: table.direct_meter.map_or(0, |_| target.memory.sram_bits),
+            cell_bits: table.entry_cells.iter().filter_map(|id| cell_bits(&pipeline[*id].kind)).collect(),
             idle_timeout: table.idle_timeout,
+            ways: own.and_then(|own| own.ways).unwrap_or(target.memory.exact_ways),
             selector: matches!(profile, Some(ExternKind::ActionSelector { .. })),
         }
     }
@@ -108,7 +129,7 @@ impl<'a> TableShape<'a> {
         let packed = widths.map(|words| {
             let together = u64::from((words * memory.sram_bits / bits).clamp(1, 9));
             let rows = entries.div_ceil(together * u64::from(memory.sram_words));
-            rows.max(u64::from(memory.exact_ways)).saturating_mul(u64::from(words))
+            rows.max(u64::from(self.ways)).saturating_mul(u64::from(words))
         });
         u32::try_from(packed.min().unwrap_or(u64::MAX)).unwrap_or(u32::MAX)
     }
@@ -119,6 +140,14 @@ impl<'a> TableShape<'a> {
         let mut used = Resources { logical_tables: 1, ..Resources::default() };
         match self.kind {
             Kind::Keyless => {}
+            Kind::Indexed => {
+                used.exact_crossbar_bytes = self.key_bytes;
+                used.hash_bits = self.key_bits;
+                used.hash_distribution_bits = self.key_bits.next_multiple_of(16);
+                let bits = self.parameter_bits.max(1).next_power_of_two();
+                used.sram_blocks =
+                    blocks(u64::from(bits).checked_shl(self.key_bits.min(32)).unwrap_or(u64::MAX), self.target);
+            }
             Kind::Exact => {
                 used.exact_crossbar_bytes = self.key_bytes;
                 if self.key_bits <= memory.word_index_bits {
@@ -126,9 +155,10 @@ impl<'a> TableShape<'a> {
                     used.sram_blocks = blocks((self.result_bits.max(1) as u64) << self.key_bits, self.target);
                     used.hash_bits = memory.word_index_bits;
                 } else {
-                    // A version, key and result.
-                    used.sram_blocks = self.packed(4 + self.key_bits + self.result_bits, entries);
-                    let index = memory.exact_ways * memory.word_index_bits;
+                    // A version, key and result. Bits of the key that select the word are not kept.
+                    let stored = self.key_bits - memory.word_index_bits;
+                    used.sram_blocks = self.packed(4 + stored + self.result_bits, entries);
+                    let index = self.ways * memory.word_index_bits;
                     used.hash_bits = index + used.sram_blocks.max(1).ilog2().min(12);
                 }
             }
@@ -148,7 +178,8 @@ impl<'a> TableShape<'a> {
                 used.logical_tables += 1;
             }
         }
-        let data = self.members.unwrap_or(entries).saturating_mul(u64::from(self.data_bits));
+        let own_data = if self.kind == Kind::Indexed { 0 } else { self.data_bits };
+        let data = self.members.unwrap_or(entries).saturating_mul(u64::from(own_data));
         used.sram_blocks = used.sram_blocks.saturating_add(blocks(data, self.target));
         for (bits, alus) in [(self.counter_bits, &mut used.statistics_alus), (self.meter_bits, &mut used.stateful_alus)]
         {
@@ -158,6 +189,12 @@ impl<'a> TableShape<'a> {
                 used.sram_blocks += blocks;
                 used.map_rams += blocks;
             }
+        }
+        for bits in &self.cell_bits {
+            let blocks = blocks(entries.saturating_mul(u64::from(*bits)), self.target) + 1;
+            used.stateful_alus += 1;
+            used.sram_blocks += blocks;
+            used.map_rams += blocks;
         }
         if self.idle_timeout {
             used.map_rams += blocks(entries * 8, self.target);
@@ -181,6 +218,17 @@ pub(crate) fn is_filter(kind: &ExternKind) -> bool {
     matches!(kind, ExternKind::Named { type_name, .. } if matches!(type_name.as_str(), "Lpf" | "Wred"))
 }
 
+/// Bits of a register's cell in memory.
+fn cell_bits(kind: &ExternKind) -> Option<u32> {
+    match kind {
+        ExternKind::Register { ty, .. } => Some(match ty.width() {
+            1 => 1,
+            width => width.max(8).next_power_of_two(),
+        }),
+        _ => None,
+    }
+}
+
 fn counter_bits(kind: &ExternKind) -> u32 {
     match kind {
         ExternKind::Counter { unit, .. } | ExternKind::DirectCounter { unit, .. } => match unit {
@@ -189,6 +237,24 @@ fn counter_bits(kind: &ExternKind) -> u32 {
         },
         _ => 0,
     }
+}
+
+/// The text of what selects the cell of each counter, meter and register, if it is the same in all calls.
+pub(crate) fn indices(pipeline: &Pipeline) -> BTreeMap<ExternId, String> {
+    let mut found: BTreeMap<ExternId, Option<String>> = BTreeMap::new();
+    walk::all_stmts(pipeline, &mut |stmt| {
+        let StmtKind::Extern(call) = &stmt.kind else { return };
+        let Some(object) = call.function.object() else { return };
+        let index = call.args.iter().find_map(|arg| match arg {
+            ExternArg::In(index) => Some(format!("{:?}", index.kind)),
+            _ => None,
+        });
+        let entry = found.entry(object).or_insert_with(|| index.clone());
+        if *entry != index {
+            *entry = None;
+        }
+    });
+    found.into_iter().filter_map(|(object, index)| Some((object, index?))).collect()
 }
 
 /// What an extern object takes of the stage in which it is accessed.
@@ -200,7 +266,7 @@ pub(crate) fn object(pipeline: &Pipeline, object: ExternId, target: &Target) -> 
         ExternKind::Named { args, .. } if is_filter(kind) => {
             (args.first().and_then(ToPrimitive::to_u64).unwrap_or(1), target.memory.sram_bits, false)
         }
-        ExternKind::Register { size, ty } => (*size, ty.width().max(8).next_power_of_two(), false),
+        ExternKind::Register { size, .. } => (*size, cell_bits(kind).unwrap_or_default(), false),
         _ => return Resources::default(),
     };
     // One block more, so that the control plane can read while packets write.

@@ -8,6 +8,8 @@ use hopwright_ir::analysis::dependencies::{
 use hopwright_ir::analysis::effects::SlotSet;
 use hopwright_ir::{ExternFn, ExternId, ExternKind, Pipeline, SlotId, Span};
 
+use crate::pragmas::Pragmas;
+
 /// Ingress or egress.
 pub(crate) struct Thread<'p> {
     pub(crate) name: &'static str,
@@ -61,7 +63,7 @@ fn given(pipeline: &Pipeline) -> SlotSet {
 
 impl<'p> Nodes<'p> {
     /// `also`: variables that matter after ingress and after egress besides those of the pipeline.
-    pub(crate) fn of(pipeline: &'p Pipeline, also: Option<&[SlotSet; 2]>) -> Nodes<'p> {
+    pub(crate) fn of(pipeline: &'p Pipeline, also: Option<&[SlotSet; 2]>, pragmas: &Pragmas) -> Nodes<'p> {
         let given = given(pipeline);
         let (mut after_ingress, mut after_egress) = live_after_ingress_and_egress(pipeline);
         if let Some([ingress, egress]) = also {
@@ -71,19 +73,19 @@ impl<'p> Nodes<'p> {
         let threads: Vec<Thread> =
             [("ingress", &pipeline.ingress, after_ingress), ("egress", &pipeline.egress, after_egress)]
                 .map(|(name, control, live)| {
-                    let graph = DependencyGraph::of(pipeline, control, &live, &given);
+                    let graph = DependencyGraph::of(pipeline, control, &live, &given, &pragmas.hash_blocks);
                     Thread { name, graph, live }
                 })
                 .into();
         let mut all = Nodes { threads: Vec::new(), nodes: Vec::new(), edges: Vec::new(), scattered: Vec::new() };
         for (index, thread) in threads.iter().enumerate() {
-            all.add(pipeline, index, &thread.graph);
+            all.add(pipeline, index, &thread.graph, pragmas);
         }
         all.threads = threads;
         all
     }
 
-    fn add(&mut self, pipeline: &Pipeline, thread: usize, graph: &DependencyGraph) {
+    fn add(&mut self, pipeline: &Pipeline, thread: usize, graph: &DependencyGraph, pragmas: &Pragmas) {
         let count = graph.operations.len();
         let mut group: Vec<usize> = (0..count).collect();
         let reach = Reach::of(graph);
@@ -137,7 +139,14 @@ impl<'p> Nodes<'p> {
             let (from, to) = (place[&group[d.from]], place[&group[d.to]]);
             if from != to {
                 let indexes = hashes(&graph.operations[d.from].kind) && !graph.operations[d.to].objects.is_empty();
-                let later = d.kind.needs_a_later_stage() && !indexes;
+                let table = |op: usize| match graph.operations[op].kind {
+                    OperationKind::Apply(table) => Some(pipeline[table].name.as_str()),
+                    _ => None,
+                };
+                let ignored = matches!((table(d.from), table(d.to)), (Some(a), Some(b)) if pragmas.ignores(a, b));
+                let operand = is_random(&graph.operations[d.from].kind)
+                    && matches!(graph.operations[d.to].kind, OperationKind::Compute | OperationKind::Move);
+                let later = d.kind.needs_a_later_stage() && !indexes && !ignored && !operand;
                 let distance = if later { self.nodes[from].depth } else { 0 };
                 self.edges.push(Edge { from, to, distance, kind: d.kind, slot: d.slot });
             }
@@ -159,6 +168,11 @@ fn computes(kind: &OperationKind) -> bool {
         OperationKind::Extern(call) => matches!(call.function, ExternFn::Hash(_)),
         OperationKind::Apply(_) => false,
     }
+}
+
+/// Whether an operation makes a random number, which is an operand in the stage that makes it.
+fn is_random(kind: &OperationKind) -> bool {
+    matches!(kind, OperationKind::Extern(call) if call.function == ExternFn::Random)
 }
 
 fn hashes(kind: &OperationKind) -> bool {

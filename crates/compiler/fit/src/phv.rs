@@ -1,12 +1,12 @@
 //! Liveness of fields: the bits of the packet header vector at each stage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hopwright_ir::analysis::parser_graph::{order, successors};
 use hopwright_ir::analysis::usage::Usage;
-use hopwright_ir::{HeaderId, Pipeline, SlotId, SlotKind, StmtKind, Type};
+use hopwright_ir::{ExternArg, HeaderId, Pipeline, SlotId, SlotKind, StmtKind, Type, walk};
 
-use crate::nodes::Nodes;
+use crate::nodes::{Nodes, Thread};
 use crate::place::Schedule;
 
 /// Bits of the packet header vector.
@@ -95,6 +95,39 @@ impl Paths {
     }
 }
 
+/// The variables that states of the parser assign.
+fn written_by_the_parser(pipeline: &Pipeline) -> BTreeSet<SlotId> {
+    let mut found = BTreeSet::new();
+    for state in &pipeline.parser.states {
+        walk::stmts(&state.body, &mut |stmt| match &stmt.kind {
+            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => found.extend([*slot]),
+            StmtKind::Lookahead { parts, .. } => found.extend(parts.iter().map(|(slot, _)| *slot)),
+            StmtKind::Extern(call) => found.extend(call.args.iter().filter_map(|arg| match arg {
+                ExternArg::Out(slot) | ExternArg::InOut(slot) => Some(*slot),
+                _ => None,
+            })),
+            _ => {}
+        });
+    }
+    found
+}
+
+/// Local variables that one operation writes and no other one reads or writes: they are within its unit, such as a stateful ALU.
+fn inside_one_operation(pipeline: &Pipeline, thread: &Thread) -> BTreeSet<SlotId> {
+    let mut users: BTreeMap<SlotId, BTreeSet<usize>> = BTreeMap::new();
+    for (at, operation) in thread.graph.operations.iter().enumerate() {
+        let read = operation.reads.iter().filter_map(|read| read.slot);
+        for slot in read.chain(operation.writes.iter().copied()) {
+            users.entry(slot).or_default().insert(at);
+        }
+    }
+    let renamed: BTreeSet<SlotId> = thread.graph.renamed.iter().flat_map(|(a, b)| [*a, *b]).collect();
+    let alone = |slot: &SlotId| {
+        matches!(pipeline[*slot].kind, SlotKind::Local) && !thread.live.contains(*slot) && !renamed.contains(slot)
+    };
+    users.into_iter().filter(|(slot, of)| of.len() == 1 && alone(slot)).map(|(slot, _)| slot).collect()
+}
+
 /// Counts fields from the parser or the first stage that writes them to the last stage that reads them or the deparser.
 pub(crate) fn bits(pipeline: &Pipeline, nodes: &Nodes, schedule: &Schedule) -> Bits {
     let count = schedule.stages.len();
@@ -102,7 +135,9 @@ pub(crate) fn bits(pipeline: &Pipeline, nodes: &Nodes, schedule: &Schedule) -> B
     let usage = Usage::of(pipeline);
     let mut touched = vec![false; pipeline.slots.len()];
     let paths = Paths::of(pipeline);
+    let parsed = written_by_the_parser(pipeline);
     for (index, thread) in nodes.threads.iter().enumerate() {
+        let inside = inside_one_operation(pipeline, thread);
         let mut ranges: BTreeMap<SlotId, (usize, usize)> = BTreeMap::new();
         let mut inner: BTreeMap<usize, usize> = BTreeMap::new();
         for (node, at) in
@@ -116,7 +151,7 @@ pub(crate) fn bits(pipeline: &Pipeline, nodes: &Nodes, schedule: &Schedule) -> B
                     range.1 = range.1.max(last);
                     range.0 = range.0.min(first);
                 }
-                for slot in &operation.writes {
+                for slot in operation.writes.iter().filter(|slot| !inside.contains(slot)) {
                     let range = ranges.entry(*slot).or_insert((first, last));
                     *range = (range.0.min(first), range.1.max(last));
                 }
@@ -130,7 +165,12 @@ pub(crate) fn bits(pipeline: &Pipeline, nodes: &Nodes, schedule: &Schedule) -> B
         for (slot, (mut first, mut last)) in in_one_place(pipeline, &thread.graph.renamed, ranges) {
             touched[slot.index()] = true;
             let kind = pipeline[slot].kind;
-            if !matches!(kind, SlotKind::Local) {
+            let from_parser = match kind {
+                SlotKind::Local => false,
+                SlotKind::Metadata => parsed.contains(&slot),
+                _ => true,
+            };
+            if from_parser {
                 // The parser, or what the target knows of the packet.
                 first = 0;
             }

@@ -7,6 +7,7 @@ use hopwright_ir::{ExternArg, ExternFn, ExternId, Pipeline, TableId};
 
 use crate::memory::{self, TableShape};
 use crate::nodes::{Node, Nodes};
+use crate::pragmas::Pragmas;
 use crate::resources::Resources;
 use crate::target::Target;
 
@@ -30,6 +31,8 @@ pub(crate) struct Occupied {
     pub(crate) nodes: Vec<(usize, Option<u64>)>,
     /// Threads and guards of groups of operations that share a logical table.
     groups: BTreeSet<(usize, Vec<(usize, u64)>)>,
+    /// What selects cells of objects here.
+    indices: BTreeSet<String>,
 }
 
 /// The stage of each node without regard to resources, and the node and dependency that it waits for.
@@ -48,25 +51,61 @@ pub(crate) fn earliest(nodes: &Nodes) -> Vec<(u32, Option<usize>)> {
     at
 }
 
-/// The stages that a node and what follows it need.
-fn heights(nodes: &Nodes) -> Vec<u32> {
-    let mut heights: Vec<u32> = nodes.nodes.iter().map(|n| n.depth).collect();
+/// The stages that a node and what follows it need, if each takes this many besides its depth.
+fn heights(nodes: &Nodes, more: &[u32]) -> Vec<u32> {
+    let mut heights: Vec<u32> = nodes.nodes.iter().zip(more).map(|(n, more)| n.depth + more).collect();
     let mut edges: Vec<_> = nodes.edges.iter().collect();
     edges.sort_by_key(|e| std::cmp::Reverse((e.from, e.to)));
     for edge in edges {
-        heights[edge.from] = heights[edge.from].max(edge.distance + heights[edge.to]);
+        heights[edge.from] = heights[edge.from].max(edge.distance + more[edge.from] + heights[edge.to]);
     }
     heights
 }
 
-/// Places all nodes.
-pub(crate) fn place(pipeline: &Pipeline, nodes: &Nodes, target: &Target) -> Schedule {
-    let heights = heights(nodes);
+/// Places all nodes: in several orders, of which that with the fewest stages counts.
+pub(crate) fn place(pipeline: &Pipeline, nodes: &Nodes, target: &Target, pragmas: &Pragmas) -> Schedule {
+    let none = vec![0; nodes.nodes.len()];
+    let spans = Placing::new(pipeline, nodes, target, pragmas).spans();
+    let (plain, spread) = (heights(nodes, &none), heights(nodes, &spans));
+    let size = |node: usize| spans[node];
+    let ingress = |node: usize| u32::from(nodes.nodes[node].thread == 0);
+    let orders: [Box<dyn Fn(usize) -> [u32; 3] + '_>; 4] = [
+        Box::new(|node| [plain[node], 0, 0]),
+        Box::new(|node| [spread[node], 0, 0]),
+        Box::new(|node| [spread[node], ingress(node), size(node)]),
+        Box::new(|node| [spread[node] + ingress(node), size(node), 0]),
+    ];
+    let all = orders.iter().map(|order| place_by(pipeline, nodes, target, pragmas, order));
+    let best = all.min_by_key(|schedule| (schedule.too_large.len(), schedule.stages.len()));
+    best.unwrap_or_else(|| place_by(pipeline, nodes, target, pragmas, &|node| [plain[node], 0, 0]))
+}
+
+/// Places all nodes, those for which `order` is greater first.
+fn place_by(
+    pipeline: &Pipeline,
+    nodes: &Nodes,
+    target: &Target,
+    pragmas: &Pragmas,
+    order: &dyn Fn(usize) -> [u32; 3],
+) -> Schedule {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); nodes.nodes.len()];
     nodes.edges.iter().enumerate().for_each(|(i, e)| before[e.to].push(i));
     let mut todo: Vec<usize> = (0..nodes.nodes.len()).collect();
-    todo.sort_by_key(|n| (std::cmp::Reverse(heights[*n]), *n));
-    let mut placing = Placing { pipeline, nodes, target, rest: BTreeMap::new(), evaluated: BTreeSet::new() };
+    let of_tables = |n: &usize| {
+        let node = &nodes.nodes[*n];
+        let graph = &nodes.threads[node.thread].graph;
+        let tables = node.operations.iter().filter_map(|op| match graph.operations[*op].kind {
+            OperationKind::Apply(table) => pragmas.table(&pipeline[table].name),
+            _ => None,
+        });
+        tables.collect::<Vec<_>>()
+    };
+    let priorities: Vec<i64> =
+        todo.iter().map(|n| of_tables(n).iter().map(|p| p.priority).max().unwrap_or_default()).collect();
+    let pinned: Vec<u32> =
+        todo.iter().map(|n| of_tables(n).iter().filter_map(|p| p.stage).max().unwrap_or_default()).collect();
+    todo.sort_by_key(|n| (std::cmp::Reverse((priorities[*n], order(*n))), *n));
+    let mut placing = Placing::new(pipeline, nodes, target, pragmas);
     let mut schedule =
         Schedule { stages: Vec::new(), nodes: vec![(u32::MAX, u32::MAX); nodes.nodes.len()], too_large: Vec::new() };
     let ready = |schedule: &Schedule, node: usize, number: u32| {
@@ -84,7 +123,10 @@ pub(crate) fn place(pipeline: &Pipeline, nodes: &Nodes, target: &Target) -> Sche
         let mut progress = true;
         while std::mem::take(&mut progress) {
             todo.retain(|&node| {
-                if !ready(&schedule, node, number) || stage.nodes.iter().any(|(n, _)| *n == node) {
+                if number < pinned[node]
+                    || !ready(&schedule, node, number)
+                    || stage.nodes.iter().any(|(n, _)| *n == node)
+                {
                     return true;
                 }
                 let Some(done) = placing.put(node, &mut stage, false) else { return true };
@@ -98,7 +140,7 @@ pub(crate) fn place(pipeline: &Pipeline, nodes: &Nodes, target: &Target) -> Sche
             });
         }
         // A node that is ready and has no room in an empty stage has none anywhere.
-        let first = todo.iter().position(|node| ready(&schedule, *node, number));
+        let first = todo.iter().position(|node| number >= pinned[*node] && ready(&schedule, *node, number));
         if let (true, Some(first)) = (stage.nodes.is_empty(), first) {
             let node = todo.remove(first);
             let needs = placing.needs(node, &Occupied::default());
@@ -122,13 +164,36 @@ struct Placing<'n, 'p> {
     pipeline: &'p Pipeline,
     nodes: &'n Nodes<'p>,
     target: &'n Target,
+    pragmas: &'n Pragmas,
     /// Entries of tables that are not in a stage yet.
     rest: BTreeMap<usize, u64>,
     /// Conditions that are evaluated in some stage. Later stages know their results.
     evaluated: BTreeSet<(usize, usize)>,
+    /// What selects the cell of each object, where that is the same everywhere.
+    indices: BTreeMap<ExternId, String>,
 }
 
-impl Placing<'_, '_> {
+impl<'n, 'p> Placing<'n, 'p> {
+    fn new(pipeline: &'p Pipeline, nodes: &'n Nodes<'p>, target: &'n Target, pragmas: &'n Pragmas) -> Placing<'n, 'p> {
+        let indices = memory::indices(pipeline);
+        Placing { pipeline, nodes, target, pragmas, rest: BTreeMap::new(), evaluated: BTreeSet::new(), indices }
+    }
+
+    /// The stages beyond the first that the table of each node fills.
+    fn spans(&self) -> Vec<u32> {
+        let span = |node: usize| {
+            self.only_table(&self.nodes.nodes[node])?;
+            let needs = self.needs(node, &Occupied::default());
+            let memory = [
+                (needs.sram_blocks, self.target.stage.sram_blocks),
+                (needs.tcam_blocks, self.target.stage.tcam_blocks),
+                (needs.map_rams, self.target.stage.map_rams),
+            ];
+            memory.iter().map(|(need, limit)| need.div_ceil(*limit)).max()
+        };
+        (0..self.nodes.nodes.len()).map(|node| span(node).unwrap_or(1).clamp(1, self.target.stages) - 1).collect()
+    }
+
     /// Puts a node or a part of its table into a stage. Returns whether that was all of it, or `None` if there is no room.
     fn put(&mut self, node: usize, stage: &mut Occupied, force: bool) -> Option<bool> {
         let operations = &self.nodes.nodes[node];
@@ -138,7 +203,7 @@ impl Placing<'_, '_> {
         let mut entries = None;
         let mut done = true;
         if let Some(table) = table {
-            let shape = TableShape::of(self.pipeline, table, self.target);
+            let shape = TableShape::of(self.pipeline, table, self.target, self.pragmas);
             let rest = self.rest.get(&node).copied().unwrap_or(shape.entries);
             let others = self.needs_without_table(operations, stage);
             needs = others + shape.resources(rest);
@@ -180,6 +245,7 @@ impl Placing<'_, '_> {
                     stage.used = (stage.used + condition).at_most(self.target.stage);
                 }
             }
+            stage.indices.extend(operation.objects.iter().filter_map(|object| self.indices.get(object)).cloned());
             if !matches!(operation.kind, OperationKind::Apply(_)) {
                 stage.groups.insert((operations.thread, operation.guards.clone()));
             }
@@ -196,8 +262,9 @@ impl Placing<'_, '_> {
                 _ => None,
             })
             .collect();
-        let objects = node.operations.iter().any(|op| !graph.operations[*op].objects.is_empty());
-        (tables.len() == 1 && !objects).then(|| tables.into_iter().next()).flatten()
+        let own = tables.iter().flat_map(|table| &self.pipeline[*table].entry_cells).collect::<BTreeSet<_>>();
+        let others = |op: &usize| graph.operations[*op].objects.iter().any(|object| !own.contains(object));
+        (tables.len() == 1 && !node.operations.iter().any(others)).then(|| tables.into_iter().next()).flatten()
     }
 
     /// What a node takes of a stage in addition to what is there.
@@ -210,7 +277,7 @@ impl Placing<'_, '_> {
             if let OperationKind::Apply(table) = graph.operations[*op].kind
                 && tables.insert(table)
             {
-                let shape = TableShape::of(self.pipeline, table, self.target);
+                let shape = TableShape::of(self.pipeline, table, self.target, self.pragmas);
                 needs += shape.resources(shape.entries);
             }
         }
@@ -222,6 +289,7 @@ impl Placing<'_, '_> {
         let mut needs = Resources::default();
         let mut objects: BTreeSet<ExternId> = BTreeSet::new();
         let mut groups = BTreeSet::new();
+        let mut indices = BTreeSet::new();
         for op in &node.operations {
             let operation = &graph.operations[*op];
             objects.extend(&operation.objects);
@@ -232,6 +300,15 @@ impl Placing<'_, '_> {
                         needs += self.hash(call);
                     }
                 }
+                OperationKind::Compute | OperationKind::Move if operation.hashed => {
+                    let width: u32 =
+                        operation.writes.iter().map(|slot| self.pipeline[*slot].ty.width()).max().unwrap_or(0);
+                    let bits = operation.bits.max(width);
+                    needs.hash_bits += bits;
+                    needs.hash_distribution_bits += bits.next_multiple_of(16);
+                    needs.exact_crossbar_bytes +=
+                        operation.reads.iter().map(|read| read.width.div_ceil(8)).sum::<u32>();
+                }
                 OperationKind::Compute | OperationKind::Move => {}
             }
             let group = (node.thread, operation.guards.clone());
@@ -239,7 +316,24 @@ impl Placing<'_, '_> {
                 needs.logical_tables += 1;
             }
         }
-        objects.iter().for_each(|o| needs += memory::object(self.pipeline, *o, self.target));
+        for table in node.operations.iter().filter_map(|op| match graph.operations[*op].kind {
+            OperationKind::Apply(table) => Some(table),
+            _ => None,
+        }) {
+            // They are part of the table.
+            self.pipeline[table].entry_cells.iter().for_each(|own| {
+                objects.remove(own);
+            });
+        }
+        for object in objects {
+            let mut all = memory::object(self.pipeline, object, self.target);
+            let index = self.indices.get(&object);
+            // Objects with one index share the unit that distributes it.
+            if index.is_some_and(|index| stage.indices.contains(index) || !indices.insert(index)) {
+                (all.hash_bits, all.hash_distribution_bits) = (0, 0);
+            }
+            needs += all;
+        }
         needs
     }
 

@@ -1,9 +1,10 @@
 //! What a program does that the target cannot, however many stages there are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
+use hopwright_ir::analysis::dependencies::register_access;
 use hopwright_ir::{
-    BinaryOp, Block, Expr, ExprKind, ExternFn, ExternKind, Latency, Pipeline, Span, StmtKind, Type, walk,
+    BinaryOp, Block, Expr, ExprKind, ExternFn, ExternKind, Latency, Pipeline, Span, Stmt, StmtKind, Type, walk,
 };
 
 use crate::target::Target;
@@ -34,7 +35,12 @@ pub(crate) fn find(pipeline: &Pipeline, target: &Target) -> Found {
 }
 
 fn block(pipeline: &Pipeline, target: &Target, body: &Block, found: &mut Found) {
+    let in_registers = register_accesses(body);
     walk::stmts(body, &mut |stmt| {
+        // What a register action computes is the stateful ALU's.
+        if in_registers.contains(&std::ptr::from_ref(stmt)) {
+            return;
+        }
         // Counters and meters of bytes know the length of the packet.
         if !counts(pipeline, &stmt.kind) {
             walk::stmt_exprs(stmt).into_iter().for_each(|e| expr(pipeline, target, e, found));
@@ -64,6 +70,32 @@ fn block(pipeline: &Pipeline, target: &Target, body: &Block, found: &mut Found) 
     });
 }
 
+/// The statements of accesses of registers, in all blocks.
+fn register_accesses(body: &Block) -> HashSet<*const Stmt> {
+    let mut found = HashSet::new();
+    let mut rest = body.as_slice();
+    while let [first, after @ ..] = rest {
+        match register_access(rest) {
+            Some(count) => {
+                for stmt in &rest[..count] {
+                    found.insert(std::ptr::from_ref(stmt));
+                    walk::blocks(stmt).into_iter().for_each(|inner| {
+                        walk::stmts(inner, &mut |stmt| {
+                            found.insert(std::ptr::from_ref(stmt));
+                        });
+                    });
+                }
+                rest = &rest[count..];
+            }
+            None => {
+                walk::blocks(first).into_iter().for_each(|inner| found.extend(register_accesses(inner)));
+                rest = after;
+            }
+        }
+    }
+    found
+}
+
 fn counts(pipeline: &Pipeline, stmt: &StmtKind) -> bool {
     let StmtKind::Extern(call) = stmt else { return false };
     let kind = call.function.object().map(|object| &pipeline[object].kind);
@@ -87,6 +119,8 @@ fn expr(pipeline: &Pipeline, target: &Target, outer: &Expr, found: &mut Found) {
             ExprKind::Binary(BinaryOp::Div | BinaryOp::Mod, _, by) if !is_power(by) => {
                 "a division: actions add and shift only (counted as one operation)".into()
             }
+            // The stateful ALU makes a word of what it has compared.
+            ExprKind::Binary(BinaryOp::Shl, ..) if pipeline.sources.snippet(e.span).contains("predicate") => return,
             ExprKind::Binary(BinaryOp::Shl | BinaryOp::Shr, _, by) if by.as_const().is_none() => {
                 "a shift by a value that is not constant (counted as one operation)".into()
             }

@@ -5,6 +5,7 @@ use hopwright_ir::analysis::dependencies::OperationKind;
 
 use crate::nodes::Nodes;
 use crate::place::{earliest, place};
+use crate::pragmas::Pragmas;
 use crate::target::Target;
 
 /// Operations that depend on each other by match or action do not share a stage; no stage has more than it can; a schedule is not
@@ -17,8 +18,8 @@ fn schedules_of_generated_programs_respect_dependencies_and_resources() {
         let compiled = compile_text("generated.p4", &text, &Default::default(), true);
         let pipeline = compiled.pipeline.unwrap_or_else(|| panic!("seed {seed}: {:#?}", compiled.diagnostics));
         for target in Target::all() {
-            let nodes = Nodes::of(&pipeline, None);
-            let schedule = place(&pipeline, &nodes, &target);
+            let nodes = Nodes::of(&pipeline, None, &Pragmas::default());
+            let schedule = place(&pipeline, &nodes, &target, &Pragmas::default());
             let of: Vec<Vec<usize>> = (0..nodes.threads.len())
                 .map(|thread| {
                     let count = nodes.threads[thread].graph.operations.len();

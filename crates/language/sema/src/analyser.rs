@@ -144,6 +144,7 @@ impl<'a> Analyser<'a> {
                 objects: Vec::new(),
                 value_sets: Vec::new(),
                 vars: Vec::new(),
+                hash_blocks: Vec::new(),
                 main: hir::Package {
                     architecture: None,
                     type_name: String::new(),

@@ -7,6 +7,7 @@
 //! Lowering needs nothing else.
 
 mod code;
+mod names;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -43,6 +44,8 @@ pub struct TypedProgram {
     pub value_sets: Vec<ValueSet>,
     /// Every variable and parameter of the program; [`VarId`] indexes them.
     pub vars: Vec<Var>,
+    /// Blocks with `@in_hash`, each once: a Tofino computes in its hash functions what they assign.
+    pub hash_blocks: Vec<Span>,
     /// The package instance `main`.
     pub main: Package,
 }

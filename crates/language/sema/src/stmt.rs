@@ -16,6 +16,10 @@ use crate::value::{Place, Typed, Value};
 impl<'a> Analyser<'a> {
     /// Statements in a scope of their own.
     pub(crate) fn block(&mut self, block: &'a ast::Block) -> Vec<hir::Stmt> {
+        let hashed = ast::find_annotation(&block.annotations, "in_hash").is_some();
+        if hashed && !self.out.hash_blocks.contains(&block.span) {
+            self.out.hash_blocks.push(block.span);
+        }
         self.scoped(|s| s.stmts(&block.stmts))
     }
 

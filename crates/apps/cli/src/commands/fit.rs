@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hopwright_fit::{Estimate, Target, estimate, of_pipe, pipes};
+use hopwright_fit::{Estimate, Pragmas, Target, estimate, of_pipe, pipes};
 use hopwright_ir::Pipeline;
 
 use crate::cli::fit::FitArgs;
@@ -16,17 +16,19 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
         let names: Vec<String> = Target::all().into_iter().map(|t| t.name).collect();
         Failure::message(format!("no target `{}`; there are {}", args.target, names.join(", ")))
     })?;
-    let pipeline = compile::pipeline(&args.source)?;
+    let compiled = compile::compile(&args.source, true);
+    let pragmas = compiled.typed.as_ref().map(Pragmas::of).unwrap_or_default();
+    let pipeline = compile::printed(compiled)?;
     let estimating = Progress::start(|| "estimating".into());
     let programs = programs(&pipeline, args.pipe)?;
     if let Some(path) = &args.svg {
         let [(_, program)] = programs.as_slice() else {
             return Err(Failure::message("the program has several pipelines: `--pipe NUMBER` chooses the one to draw"));
         };
-        let svg = estimate(program, &target).to_svg();
+        let svg = estimate(program, &target, &pragmas).to_svg();
         std::fs::write(path, svg).map_err(|e| Failure::message(format!("{}: {e}", path.display())))?;
     }
-    let estimates: Vec<Estimate> = programs.iter().map(|(_, program)| estimate(program, &target)).collect();
+    let estimates: Vec<Estimate> = programs.iter().map(|(_, program)| estimate(program, &target, &pragmas)).collect();
     drop(estimating);
     if args.json {
         let json = match estimates.as_slice() {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use hopwright_driver::{Compiled, compile_file, compile_text};
-use hopwright_fit::{Estimate, Target, estimate, of_pipe, pipes};
+use hopwright_fit::{Estimate, Pragmas, Target, estimate, of_pipe, pipes};
 use hopwright_ir::Pipeline;
 use hopwright_syntax::Options;
 
@@ -24,7 +24,7 @@ fn file(path: &str) -> Pipeline {
 }
 
 fn on(pipeline: &Pipeline, target: &str) -> Estimate {
-    estimate(pipeline, &Target::by_name(target).expect("a target"))
+    estimate(pipeline, &Target::by_name(target).expect("a target"), &Pragmas::default())
 }
 
 /// The programs in docs/fit.md.

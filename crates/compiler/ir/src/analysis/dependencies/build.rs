@@ -12,8 +12,8 @@ use super::outcome::{Applied, Outcome, on_hit, on_miss, possible_actions};
 use super::{DependencyGraph, OperationKind};
 use crate::analysis::effects::SlotSet;
 use crate::{
-    Block, Control, Effect, Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, Pipeline, SlotId, SlotKind,
-    Span, StackId, Stmt, StmtKind, TableId, walk,
+    BinaryOp, Block, Control, Effect, Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, Pipeline, SlotId,
+    SlotKind, Span, StackId, Stmt, StmtKind, TableId, Type, UnaryOp, walk,
 };
 
 /// A value that an operation writes, or that several write on different paths.
@@ -45,6 +45,31 @@ pub(super) struct Draft<'p> {
     pub(super) effect: bool,
     /// Variables that a table writes only if a branch on its outcome goes one of these ways.
     pub(super) written_in: HashMap<SlotId, (usize, u64)>,
+    /// Variables that are other names for what it writes.
+    pub(super) aliases: HashMap<SlotId, SlotId>,
+    /// Variables of which it writes these bits only: the lowest, and one beyond the highest.
+    pub(super) written_bits: HashMap<SlotId, (u32, u32)>,
+}
+
+impl Draft<'_> {
+    /// The ways of a branch in which it writes a variable, if it does not in others.
+    pub(super) fn only_in(&self, mut slot: SlotId) -> Option<(usize, u64)> {
+        loop {
+            match (self.written_in.get(&slot), self.aliases.get(&slot)) {
+                (Some(found), _) => return Some(*found),
+                (None, Some(other)) if *other != slot => slot = *other,
+                _ => return None,
+            }
+        }
+    }
+
+    /// Whether it and another one write different bits of a variable.
+    pub(super) fn writes_beside(&self, other: &Draft<'_>, slot: SlotId) -> bool {
+        match (self.written_bits.get(&slot), other.written_bits.get(&slot)) {
+            (Some(a), Some(b)) => a.1 <= b.0 || b.1 <= a.0,
+            _ => false,
+        }
+    }
 }
 
 pub(super) struct BranchDraft {
@@ -73,6 +98,8 @@ pub(super) struct Builder<'p> {
     pub(super) renamed: BTreeSet<(SlotId, SlotId)>,
     /// Where objects are accessed: what has the same place in the text is part of the access.
     pub(super) accesses: HashSet<Span>,
+    /// Blocks whose expressions are hashes.
+    hashed: Vec<Span>,
     /// Enclosing scopes with what leaves them.
     scopes: Vec<(u32, Option<Flow>)>,
     exits: Option<Flow>,
@@ -108,7 +135,7 @@ impl Places {
 }
 
 impl<'p> Builder<'p> {
-    pub(super) fn new(pipeline: &'p Pipeline, given: &SlotSet) -> Builder<'p> {
+    pub(super) fn new(pipeline: &'p Pipeline, given: &SlotSet, hashed: &[Span]) -> Builder<'p> {
         let has_given = *given != SlotSet::empty(pipeline);
         let defs = (0..pipeline.slots.len() as u32)
             .map(|slot| Def { slot: Some(SlotId(slot)), producers: Vec::new(), outcome: false })
@@ -129,6 +156,7 @@ impl<'p> Builder<'p> {
             applied: HashMap::new(),
             renamed: BTreeSet::new(),
             accesses: accesses(pipeline),
+            hashed: hashed.to_vec(),
             scopes: Vec::new(),
             exits: None,
             statement: 0,
@@ -142,7 +170,7 @@ impl<'p> Builder<'p> {
                 stored: Rc::new(Vec::new()),
             })
             .collect();
-        let end = self.block(&control.body, Some(Flow { variables, masks: Masks::default() }));
+        let end = self.block(&control.body, Some(Flow { variables, masks: Masks::default(), facts: Rc::default() }));
         let exits = self.exits.take();
         let mut roots: Vec<usize> =
             self.operations.iter().enumerate().filter(|(_, op)| op.effect).map(|(i, _)| i).collect();
@@ -184,6 +212,7 @@ impl<'p> Builder<'p> {
     fn join(&mut self, a: Option<Flow>, b: Option<Flow>) -> Option<Flow> {
         let (Some(mut a), Some(b)) = (a.clone(), b.clone()) else { return a.or(b) };
         a.masks = a.masks.join(&b.masks);
+        a.keep_common_facts(&b);
         for (i, (x, y)) in a.variables.iter_mut().zip(&b.variables).enumerate() {
             if Rc::ptr_eq(&x.value, &y.value) && Rc::ptr_eq(&x.stored, &y.stored) {
                 continue;
@@ -239,6 +268,8 @@ impl<'p> Builder<'p> {
             statement: self.statement,
             effect: false,
             written_in: HashMap::new(),
+            aliases: HashMap::new(),
+            written_bits: HashMap::new(),
         });
         self.operations.len() - 1
     }
@@ -266,13 +297,13 @@ impl<'p> Builder<'p> {
             StmtKind::If { cond, then, otherwise } => {
                 let condition = self.condition(&mut flow, cond);
                 let outcome = self.hit_or_miss(&condition, cond);
-                return self.branch(condition, cond.span, &[then, otherwise], outcome, flow);
+                return self.branch(condition, cond.span, Some(cond), &[then, otherwise], outcome, flow);
             }
             StmtKind::Switch { value, cases, default } => {
                 let condition = self.condition(&mut flow, value);
                 let arms: Vec<&Block> = cases.iter().map(|c| &c.1).chain([default]).collect();
                 let outcome = self.action_run(&condition, cases);
-                return self.branch(condition, value.span, &arms, outcome, flow);
+                return self.branch(condition, value.span, None, &arms, outcome, flow);
             }
             StmtKind::Scope { label, body } => {
                 self.scopes.push((*label, None));
@@ -307,6 +338,11 @@ impl<'p> Builder<'p> {
         Some(flow)
     }
 
+    /// Whether a place is in a block whose expressions are hashes.
+    pub(super) fn is_hashed(&self, place: Span) -> bool {
+        self.hashed.iter().any(|block| block.to(place) == *block)
+    }
+
     /// Whether a variable costs nothing.
     pub(super) fn is_given(&self, slot: SlotId) -> bool {
         self.given.contains(slot)
@@ -316,6 +352,7 @@ impl<'p> Builder<'p> {
         &mut self,
         condition: Value,
         span: Span,
+        compared: Option<&Expr>,
         arms: &[&'p Block],
         outcome: Option<Outcome>,
         flow: Flow,
@@ -332,7 +369,13 @@ impl<'p> Builder<'p> {
         let outcome = outcome.filter(|(op, _)| self.operations[*op].written_in.is_empty());
         let mut end = None;
         for (arm, block) in arms.iter().enumerate() {
-            let mut taken = Flow { variables: flow.variables.clone(), masks: flow.masks.taking(index, arm) };
+            let masks = flow.masks.taking(index, arm);
+            let mut taken = Flow { masks, ..flow.clone() };
+            match (compared, arm) {
+                (Some(cond), 0) => self.facts(&mut taken, cond),
+                (Some(cond), _) => self.facts_of_otherwise(&mut taken, cond),
+                _ => {}
+            }
             if let Some((op, actions)) = &outcome {
                 self.after_actions(*op, &actions[arm], (index, arm), &mut taken);
             }
@@ -347,6 +390,20 @@ impl<'p> Builder<'p> {
         if self.given.contains(slot) || sets_out(slot, value) {
             return;
         }
+        if let (None, Some(number)) = (bits, value.as_const()) {
+            if flow.is_known(slot, number) {
+                return;
+            }
+            if number.bits() == 0 && self.is_unset_parameter(span) {
+                // An argument that stands for its parameter is left as it is.
+                if !matches!(self.pipeline[slot].kind, SlotKind::Local) {
+                    return;
+                }
+                let width = self.pipeline[slot].ty.width();
+                self.store(flow, slot, None, constant(BigUint::ZERO, width), Vec::new());
+                return;
+            }
+        }
         if let (None, ExprKind::Slot(source)) = (bits, &value.kind)
             && self.renames(flow, *source, slot)
         {
@@ -354,6 +411,7 @@ impl<'p> Builder<'p> {
             for op in entry.stored.iter() {
                 if !self.operations[*op].writes.contains(&slot) {
                     self.operations[*op].writes.push(slot);
+                    self.operations[*op].aliases.insert(slot, *source);
                 }
             }
             self.places.join(slot, &entry.stored);
@@ -399,7 +457,63 @@ impl<'p> Builder<'p> {
         if !moved.is_empty() {
             stored.push(self.mover(flow, slot, moved, span));
         }
+        if let Some((hi, lo)) = bits {
+            for op in stored.iter().filter(|op| **op >= first) {
+                self.operations[*op].written_bits.insert(slot, (lo, hi + 1));
+            }
+        }
         self.store(flow, slot, bits, value, stored);
+    }
+
+    /// Whether an assignment of zero stands for the `out` parameter of a control that is applied: the target leaves it as it is.
+    fn is_unset_parameter(&self, span: Span) -> bool {
+        self.has_given && self.pipeline.sources.snippet(span).contains(".apply(")
+    }
+
+    /// What is known in the first arm of a branch: the values of variables that the condition compares with constants.
+    fn facts(&self, flow: &mut Flow, condition: &Expr) {
+        match &condition.kind {
+            ExprKind::Binary(BinaryOp::LogicalAnd, a, b) => {
+                self.facts(flow, a);
+                self.facts(flow, b);
+            }
+            ExprKind::Binary(BinaryOp::Eq, a, b) => {
+                let known = a.as_const().map(|number| (b, number)).or_else(|| b.as_const().map(|number| (a, number)));
+                if let Some((other, number)) = known
+                    && let ExprKind::Slot(slot) = other.kind
+                {
+                    flow.learn(slot, number.clone());
+                }
+            }
+            ExprKind::Slot(slot) if condition.ty == Type::Bool => flow.learn(*slot, 1u32.into()),
+            ExprKind::Unary(UnaryOp::Not, inner) => {
+                if let ExprKind::Slot(slot) = inner.kind {
+                    flow.learn(slot, BigUint::ZERO);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The same in the second arm.
+    fn facts_of_otherwise(&self, flow: &mut Flow, condition: &Expr) {
+        match &condition.kind {
+            ExprKind::Slot(slot) if condition.ty == Type::Bool => flow.learn(*slot, BigUint::ZERO),
+            ExprKind::Unary(UnaryOp::Not, inner) => self.facts(flow, inner),
+            ExprKind::Binary(BinaryOp::LogicalOr, a, b) => {
+                self.facts_of_otherwise(flow, a);
+                self.facts_of_otherwise(flow, b);
+            }
+            ExprKind::Binary(BinaryOp::Ne, a, b) => {
+                let known = a.as_const().map(|number| (b, number)).or_else(|| b.as_const().map(|number| (a, number)));
+                if let Some((other, number)) = known
+                    && let ExprKind::Slot(slot) = other.kind
+                {
+                    flow.learn(slot, number.clone());
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Whether a copy is another name for a variable, as those to and from parameters of controls are.

@@ -94,9 +94,10 @@ fn overwriting(builder: &mut Builder, index: &BTreeMap<usize, usize>, edges: &mu
         for (i, &later) in writers.iter().enumerate() {
             for &earlier in &writers[..i] {
                 let same = builder.operations[earlier].statement == builder.operations[later].statement;
-                let only_in = builder.operations[earlier].written_in.get(&place.1);
-                let avoids = only_in.is_some_and(|(b, arms)| builder.operations[later].masks.avoids(*b, *arms));
-                if !same && !avoids && !apart(earlier, later) {
+                let (first, second) = (&builder.operations[earlier], &builder.operations[later]);
+                let avoids = first.only_in(place.1).is_some_and(|(b, arms)| second.masks.avoids(b, arms));
+                let beside = first.writes_beside(second, place.1);
+                if !same && !avoids && !beside && !apart(earlier, later) {
                     edges.add(index[&earlier], index[&later], DependencyKind::Action, Some(place.1));
                 }
             }
@@ -128,6 +129,7 @@ fn operation<'p>(builder: &Builder<'p>, draft: &Draft<'p>) -> Operation<'p> {
         depth: draft.depth,
         guards: guards(draft).to_vec(),
         objects: draft.objects.clone(),
+        hashed: matches!(draft.kind, OperationKind::Compute | OperationKind::Move) && builder.is_hashed(draft.span),
         span: draft.span,
         masks: draft.masks.clone(),
     }

@@ -44,6 +44,36 @@ fn is_one(expr: &Expr) -> bool {
     }
 }
 
+/// Whether an expression consists of what a hash function computes: exclusive or, complement and wiring.
+fn is_hash(expr: &Expr) -> bool {
+    use BinaryOp::{And, Concat, Or, Shl, Shr, Xor};
+    match &expr.kind {
+        ExprKind::Binary(Xor, a, b) if expr.ty != Type::Bool => is_hash_operand(a) && is_hash_operand(b),
+        ExprKind::Unary(UnaryOp::BitNot, a) => is_hash_operand(a),
+        ExprKind::Binary(Concat, a, b) => is_hash(a) && is_hash_operand(b) || is_hash(b) && is_hash_operand(a),
+        ExprKind::Binary(Shl | Shr, a, by) => by.as_const().is_some() && is_hash(a),
+        ExprKind::Binary(And | Or, a, b) if expr.ty != Type::Bool => {
+            a.as_const().is_some() && is_hash(b) || b.as_const().is_some() && is_hash(a)
+        }
+        ExprKind::Slice { arg, .. } | ExprKind::Cast(arg) => is_hash(arg),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a hash, or wires.
+fn is_hash_operand(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Const(_) | ExprKind::Slot(_) | ExprKind::Param(_) => true,
+        ExprKind::Slice { arg, .. } | ExprKind::Cast(arg) => is_hash_operand(arg),
+        ExprKind::Binary(BinaryOp::Concat, a, b) => is_hash_operand(a) && is_hash_operand(b),
+        ExprKind::Binary(BinaryOp::Shl | BinaryOp::Shr, a, by) => by.as_const().is_some() && is_hash_operand(a),
+        ExprKind::Binary(BinaryOp::And, a, b) if expr.ty != Type::Bool && mask_of(a, b).is_some() => {
+            is_hash_operand(a) && is_hash_operand(b)
+        }
+        _ => is_hash(expr),
+    }
+}
+
 /// The operands of a chain of one associative operator.
 fn chain<'e>(expr: &'e Expr, op: BinaryOp, out: &mut Vec<&'e Expr>) {
     match &expr.kind {
@@ -64,6 +94,11 @@ impl<'p> Builder<'p> {
         {
             let def = self.def(None, vec![op]);
             return vec![Segment { source: Source::Def(def, 0), width: bits }];
+        }
+        if is_hash(expr) && self.is_hashed(expr.span) {
+            let mut operands = Value::new();
+            self.leaves(flow, expr, &mut operands);
+            return self.compute(flow, expr, Value::new(), operands);
         }
         match &expr.kind {
             ExprKind::Const(value) => constant(value.clone(), bits),
@@ -125,6 +160,19 @@ impl<'p> Builder<'p> {
                 }
                 self.compute(flow, expr, Value::new(), operands)
             }
+        }
+    }
+
+    /// What a hash of an expression reads.
+    fn leaves(&mut self, flow: &mut Flow, expr: &'p Expr, out: &mut Value) {
+        match &expr.kind {
+            ExprKind::Slice { arg, .. } | ExprKind::Cast(arg) if !matches!(arg.kind, ExprKind::Slot(_)) => {
+                self.leaves(flow, arg, out);
+            }
+            ExprKind::Binary(..) | ExprKind::Unary(..) => {
+                walk::operands(expr).into_iter().for_each(|operand| self.leaves(flow, operand, out));
+            }
+            _ => out.extend(self.eval(flow, expr)),
         }
     }
 
@@ -302,21 +350,21 @@ impl Scan<'_> {
         match &stmt.kind {
             StmtKind::Assign(slot, value) if builder.is_given(*slot) || sets_out(*slot, value) => {}
             StmtKind::Assign(slot, value) => {
-                let depth = self.expr(value).max(guarded);
+                let depth = self.expr(builder, value).max(guarded);
                 self.write(*slot, depth, guarded == 0);
             }
             StmtKind::AssignSlice { slot, value, .. } => {
-                let depth = self.expr(value).max(guarded);
+                let depth = self.expr(builder, value).max(guarded);
                 let before = self.depths.get(slot).copied().unwrap_or(0);
                 self.write(*slot, depth.max(before), false);
             }
             StmtKind::If { cond, then, otherwise } => {
-                let guarded = guarded.max(self.expr(cond) + u32::from(!self.accesses.contains(&stmt.span)));
+                let guarded = guarded.max(self.expr(builder, cond) + u32::from(!self.accesses.contains(&stmt.span)));
                 self.block(builder, then, guarded);
                 self.block(builder, otherwise, guarded);
             }
             StmtKind::Switch { value, cases, default } => {
-                let guarded = self.expr(value) + 1;
+                let guarded = self.expr(builder, value) + 1;
                 cases.iter().for_each(|case| self.block(builder, &case.1, guarded));
                 self.block(builder, default, guarded);
             }
@@ -340,8 +388,8 @@ impl Scan<'_> {
                 let mut depth = guarded;
                 for arg in &call.args {
                     depth = depth.max(match arg {
-                        ExternArg::In(value) => self.expr(value),
-                        ExternArg::List(values) => values.iter().map(|v| self.expr(v)).max().unwrap_or(0),
+                        ExternArg::In(value) => self.expr(builder, value),
+                        ExternArg::List(values) => values.iter().map(|v| self.expr(builder, v)).max().unwrap_or(0),
                         ExternArg::InOut(slot) => self.read(*slot, 0, pipeline[*slot].ty.width()),
                         ExternArg::Out(_) => 0,
                     });
@@ -372,30 +420,39 @@ impl Scan<'_> {
     }
 
     /// Operations that an expression needs after each other.
-    fn expr(&mut self, expr: &Expr) -> u32 {
+    fn expr(&mut self, builder: &Builder, expr: &Expr) -> u32 {
+        if is_hash(expr) && builder.is_hashed(expr.span) {
+            let mut deepest = 0;
+            walk::expr_slots(expr, &mut |slot| {
+                deepest = deepest.max(self.read(slot, 0, builder.pipeline[slot].ty.width()));
+            });
+            return deepest + 1;
+        }
         match &expr.kind {
             ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::PacketLength => 0,
             ExprKind::Slot(slot) => self.read(*slot, 0, expr.ty.width()),
             ExprKind::Slice { arg, hi, lo } => match &arg.kind {
                 ExprKind::Slot(slot) => self.read(*slot, *lo, hi - lo + 1),
-                _ => self.expr(arg),
+                _ => self.expr(builder, arg),
             },
-            ExprKind::Cast(arg) => self.expr(arg),
-            ExprKind::Binary(BinaryOp::Concat, a, b) => self.expr(a).max(self.expr(b)),
+            ExprKind::Cast(arg) => self.expr(builder, arg),
+            ExprKind::Binary(BinaryOp::Concat, a, b) => self.expr(builder, a).max(self.expr(builder, b)),
             ExprKind::Binary(BinaryOp::And, a, b)
                 if mask_of(a, b).is_some_and(|(_, mask)| masked(&Value::new(), mask, expr.ty.width()).1 <= 1) =>
             {
-                self.expr(a).max(self.expr(b))
+                self.expr(builder, a).max(self.expr(builder, b))
             }
-            ExprKind::Binary(BinaryOp::Shl | BinaryOp::Shr, a, by) if constant_shift(by).is_some() => self.expr(a),
+            ExprKind::Binary(BinaryOp::Shl | BinaryOp::Shr, a, by) if constant_shift(by).is_some() => {
+                self.expr(builder, a)
+            }
             ExprKind::Binary(op, ..) if is_associative(*op, expr.ty) => {
                 let mut operands = Vec::new();
                 chain(expr, *op, &mut operands);
-                let deepest = operands.iter().map(|e| self.expr(e)).max().unwrap_or(0);
+                let deepest = operands.iter().map(|e| self.expr(builder, e)).max().unwrap_or(0);
                 deepest + if is_one(expr) { 1 } else { operands.len().next_power_of_two().ilog2() }
             }
             _ => {
-                let deepest = walk::operands(expr).into_iter().map(|e| self.expr(e)).max().unwrap_or(0);
+                let deepest = walk::operands(expr).into_iter().map(|e| self.expr(builder, e)).max().unwrap_or(0);
                 deepest + u32::from(!self.accesses.contains(&expr.span))
             }
         }

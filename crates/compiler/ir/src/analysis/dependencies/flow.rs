@@ -6,6 +6,8 @@ use std::sync::Arc;
 use num_bigint::BigUint;
 use num_traits::One;
 
+use crate::SlotId;
+
 /// Bit of a mask: the branch has not been met.
 const NOT_MET: u64 = 1;
 /// Arms beyond this share a bit.
@@ -191,4 +193,32 @@ pub(super) struct Entry {
 pub(super) struct Flow {
     pub(super) variables: Vec<Entry>,
     pub(super) masks: Masks,
+    /// Values that variables have because branches compare them: as long as a variable has the bits that were compared.
+    pub(super) facts: Rc<Vec<(SlotId, Rc<Value>, BigUint)>>,
+}
+
+impl Flow {
+    /// A variable has this value from here on, as long as it is not written.
+    pub(super) fn learn(&mut self, slot: SlotId, number: BigUint) {
+        let value = self.variables[slot.index()].value.clone();
+        Rc::make_mut(&mut self.facts).push((slot, value, number));
+    }
+
+    /// Whether a variable has a value already.
+    pub(super) fn is_known(&self, slot: SlotId, number: &BigUint) -> bool {
+        let value = &self.variables[slot.index()].value;
+        self.facts.iter().any(|(of, bits, known)| *of == slot && known == number && Rc::ptr_eq(bits, value))
+    }
+
+    /// Forgets what is not known on another path, too, which parts from this one at some branch.
+    pub(super) fn keep_common_facts(&mut self, other: &Flow) {
+        if Rc::ptr_eq(&self.facts, &other.facts) {
+            return;
+        }
+        let same = |(a, b): &(&(SlotId, Rc<Value>, BigUint), &(SlotId, Rc<Value>, BigUint))| {
+            a.0 == b.0 && a.2 == b.2 && Rc::ptr_eq(&a.1, &b.1)
+        };
+        let common = self.facts.iter().zip(other.facts.iter()).take_while(same).count();
+        Rc::make_mut(&mut self.facts).truncate(common);
+    }
 }

@@ -16,7 +16,7 @@ mod flow;
 mod outcome;
 
 use crate::analysis::effects::{Effects, SlotSet};
-use crate::{Control, ExternCall, ExternId, Pipeline, SlotId, SlotKind, Span, TableId, walk};
+use crate::{Control, ExternCall, ExternId, Pipeline, SlotId, SlotKind, Span, Stmt, TableId, walk};
 
 /// The operations of a control and their dependencies.
 #[derive(Clone, Debug)]
@@ -48,6 +48,8 @@ pub struct Operation<'p> {
     pub guards: Vec<(usize, u64)>,
     /// Counters, meters, registers and other objects that it accesses, without those of a table's entries.
     pub objects: Vec<ExternId>,
+    /// Whether it is computed by a hash function, because its statement is in a block that says so.
+    pub hashed: bool,
     /// The P4 text.
     pub span: Span,
     /// Arms of all branches on the paths that lead here.
@@ -134,15 +136,28 @@ impl DependencyKind {
 
 impl<'p> DependencyGraph<'p> {
     /// Analyses a control. `live` are the variables that matter after it, `given` those that do not change while a packet is
-    /// in it: branches on these alone guard nothing, and nothing that only writes these is an operation.
-    pub fn of(pipeline: &'p Pipeline, control: &'p Control, live: &SlotSet, given: &SlotSet) -> DependencyGraph<'p> {
-        build::Builder::new(pipeline, given).build(control, live)
+    /// in it: branches on these alone guard nothing, and nothing that only writes these is an operation. An expression in one
+    /// of the blocks `hashed` is one operation, whatever its number of operands.
+    pub fn of(
+        pipeline: &'p Pipeline,
+        control: &'p Control,
+        live: &SlotSet,
+        given: &SlotSet,
+        hashed: &[Span],
+    ) -> DependencyGraph<'p> {
+        build::Builder::new(pipeline, given, hashed).build(control, live)
     }
 
     /// Whether no packet meets both operations.
     pub fn exclusive(&self, a: usize, b: usize) -> bool {
         self.operations[a].masks.exclusive(&self.operations[b].masks)
     }
+}
+
+/// The number of statements that these begin with and that are one access of a register, from the call that reads its cell to the one
+/// that writes it; `None` if they begin with something else.
+pub fn register_access(stmts: &[Stmt]) -> Option<usize> {
+    access::access(stmts).map(|(_, whole)| whole.len())
 }
 
 /// The variables that matter after ingress, and after egress: those that later blocks read, that are kept for copies of the

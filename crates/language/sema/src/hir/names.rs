@@ -1,0 +1,77 @@
+//! Names of expressions as the program writes them.
+
+use super::{Expr, ExprKind, Type, TypedProgram};
+
+impl TypedProgram {
+    /// The names of the scalars of an expression as the program writes them, in order; empty for those without one.
+    pub fn scalar_names(&self, e: &Expr, out: &mut Vec<String>) {
+        self.each_scalar(e, &mut |name, _| out.push(name));
+    }
+
+    /// The scalars of an expression, as [`TypedProgram::scalar_names`], with their widths in bits, which are zero for what is no number.
+    pub fn scalars(&self, e: &Expr) -> Vec<(String, u32)> {
+        let mut found = Vec::new();
+        self.each_scalar(e, &mut |name, ty| found.push((name, self.bits(ty))));
+        found
+    }
+
+    fn each_scalar(&self, e: &Expr, out: &mut dyn FnMut(String, &Type)) {
+        match &e.kind {
+            ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| self.each_scalar(m, out)),
+            _ => self.names_within(self.written_name(e), &e.ty, out),
+        }
+    }
+
+    fn bits(&self, ty: &Type) -> u32 {
+        match ty {
+            Type::Bool => 1,
+            Type::Bits(width) | Type::Int(width) => *width,
+            Type::Enum(id) => self[*id].underlying.as_ref().map_or(0, |ty| self.bits(ty)),
+            _ => 0,
+        }
+    }
+
+    fn names_within(&self, name: String, ty: &Type, out: &mut dyn FnMut(String, &Type)) {
+        match ty {
+            Type::Struct(id) | Type::Header(id) => {
+                for field in &self[*id].fields {
+                    let inner = if name.is_empty() { String::new() } else { format!("{name}.{}", field.name) };
+                    self.names_within(inner, &field.ty, out);
+                }
+            }
+            Type::Tuple(types) => types.iter().for_each(|ty| self.names_within(String::new(), ty, out)),
+            Type::Stack(element, n) => {
+                for i in 0..*n {
+                    let inner = if name.is_empty() { String::new() } else { format!("{name}[{i}]") };
+                    self.names_within(inner, element, out);
+                }
+            }
+            ty => out(name, ty),
+        }
+    }
+
+    /// `hdr.ipv4.src` of an expression that is written like this; otherwise empty.
+    pub fn written_name(&self, e: &Expr) -> String {
+        let name = match &e.kind {
+            ExprKind::Var(var) => Some(self[*var].name.clone()),
+            ExprKind::Field(base, at) => {
+                let name = self.written_name(base);
+                let field = match &base.ty {
+                    Type::Struct(id) | Type::Header(id) | Type::Union(id) => {
+                        self[*id].fields.get(*at).map(|f| f.name.as_str())
+                    }
+                    _ => None,
+                };
+                field.filter(|_| !name.is_empty()).map(|field| format!("{name}.{field}"))
+            }
+            ExprKind::Index(base, index) => match &index.kind {
+                ExprKind::Int(index) => {
+                    Some(self.written_name(base)).filter(|n| !n.is_empty()).map(|n| format!("{n}[{index}]"))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        name.unwrap_or_default()
+    }
+}
