@@ -154,5 +154,5 @@ impl NextHop {
 
 fn set_key(control: &Control, object: &str, key: &Key) -> Result<(), ControlError> {
     let table = control.key_table(object)?;
-    table.set_key(0, key.bytes()).map_err(|_| ControlError::UnknownExtern(object.into()))
+    table.set_key(0, key.bytes()).map_err(|error| error.of(object))
 }

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-use hopwright_dataplane::externs::NoSuchKey;
+use hopwright_dataplane::externs::KeyError;
 use hopwright_interp as interp;
 #[cfg(feature = "reference")]
 use hopwright_reference as reference;
+
+use crate::resolve::ResolveError;
 
 /// Something wrong at a line of a test file.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,9 +38,9 @@ pub enum EngineError {
     /// The data plane refuses it.
     #[error(transparent)]
     DataPlane(#[from] hopwright_dataplane::ControlError),
-    /// There is no such key.
+    /// A key is not changed.
     #[error(transparent)]
-    Key(#[from] NoSuchKey),
+    Key(#[from] KeyError),
     /// The reference refuses it.
     #[cfg(feature = "reference")]
     #[error(transparent)]
@@ -76,4 +78,43 @@ impl From<EngineError> for String {
     fn from(error: EngineError) -> String {
         error.to_string()
     }
+}
+
+/// Why a line is not carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LineError {
+    /// The engine refuses it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// It does not fit the program.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// A key is too long.
+    #[error("a key has 128 bits")]
+    LongKey,
+    /// A queue's number or its length is too large.
+    #[error("a queue has 11 bits, and its length 18")]
+    Queue,
+    /// No line above gives an entry this name.
+    #[error("no entry was named `{0}`")]
+    NoEntry(String),
+    /// An object is not of the entry's table.
+    #[error("`{object}` {does_not} the entry's table")]
+    OtherTable {
+        /// The object.
+        object: String,
+        /// What it would do if it were.
+        does_not: &'static str,
+    },
+    /// There is nothing with this number.
+    #[error("no {what} {number}")]
+    NoSuch {
+        /// What there is not.
+        what: &'static str,
+        /// The number.
+        number: usize,
+    },
+    /// A multicast group is made twice.
+    #[error("group {0} exists already")]
+    GroupTwice(u16),
 }

@@ -11,6 +11,7 @@ use hopwright_ir::{ExternId, ExternKind, Group, TableEntry, TableId};
 use num_bigint::BigUint;
 
 use crate::engine::Engine;
+use crate::error::LineError;
 use crate::resolve;
 use crate::script::{Add, Command, Pattern, Script, TargetSpec};
 use crate::{Processed, StfError};
@@ -135,10 +136,10 @@ impl<'a> Runner<'a> {
     }
 
     fn command(&mut self, command: &'a Command) -> Result<(), StfError> {
-        self.carry_out(command).map_err(|message| self.at(self.line, message))
+        self.carry_out(command).map_err(|error| self.at(self.line, error.to_string()))
     }
 
-    fn carry_out(&mut self, command: &'a Command) -> Result<(), String> {
+    fn carry_out(&mut self, command: &'a Command) -> Result<(), LineError> {
         match command {
             Command::Add(add) => self.add(add)?,
             Command::SetDefault { table, action } => {
@@ -196,7 +197,7 @@ impl<'a> Runner<'a> {
                 let object = self.object(name, "object with keys", |k| matches!(k, ExternKind::Named { .. }))?;
                 let bytes = value.to_bytes_be();
                 let mut key = [0; 16];
-                let start = key.len().checked_sub(bytes.len()).ok_or("a key has 128 bits")?;
+                let start = key.len().checked_sub(bytes.len()).ok_or(LineError::LongKey)?;
                 key[start..].copy_from_slice(&bytes);
                 self.engine.set_key(object, *slot, &key)?;
             }
@@ -224,7 +225,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Adds an entry. One for the model of a Tofino replaces the one with its matches, where entries have no priority.
-    fn add(&mut self, add: &'a Add) -> Result<(), String> {
+    fn add(&mut self, add: &'a Add) -> Result<(), LineError> {
         if let Some(target) = &add.target {
             return self.add_target(add, target);
         }
@@ -247,7 +248,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Adds an entry that leads to members of an action profile.
-    fn add_target(&mut self, add: &'a Add, target: &TargetSpec) -> Result<(), String> {
+    fn add_target(&mut self, add: &'a Add, target: &TargetSpec) -> Result<(), LineError> {
         let pipeline = self.engine.pipeline();
         let (table, matches, priority) = resolve::place(pipeline, add)?;
         let target = resolve::target(pipeline, table, target)?;
@@ -259,12 +260,12 @@ impl<'a> Runner<'a> {
         Ok(self.engine.insert_target(table, matches, priority, target)?)
     }
 
-    fn profile(&self, name: &str) -> Result<ExternId, String> {
+    fn profile(&self, name: &str) -> Result<ExternId, LineError> {
         let is = |k: &ExternKind| matches!(k, ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. });
         self.object(name, "action profile or selector", is)
     }
 
-    fn packet(&mut self, port: u16, bytes: &[u8]) -> Result<(), String> {
+    fn packet(&mut self, port: u16, bytes: &[u8]) -> Result<(), LineError> {
         self.inputs.insert(port);
         let now_us = self.report.packets as u64 * PACKET_INTERVAL_US;
         self.report.packets += 1;
@@ -292,7 +293,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Lets the recirculation ports of a Tofino at which something is expected lead out.
-    fn lead_out(&mut self) -> Result<(), String> {
+    fn lead_out(&mut self) -> Result<(), LineError> {
         let Some(register) = self.engine.pipeline().extern_by_name("loopback") else { return Ok(()) };
         let ports = self.script.commands.iter().filter_map(|(_, command)| match command {
             Command::Expect { port, .. } => Some(*port),
@@ -302,9 +303,9 @@ impl<'a> Runner<'a> {
     }
 
     /// What the traffic manager of a Tofino 2 says about a queue: `ghost_intrinsic_metadata_t`, in both halves of its time.
-    fn report_queue(&mut self, queue: u16, length: u32) -> Result<(), String> {
+    fn report_queue(&mut self, queue: u16, length: u32) -> Result<(), LineError> {
         if queue >> 11 != 0 || length >> 18 != 0 {
-            return Err("a queue has 11 bits, and its length 18".into());
+            return Err(LineError::Queue);
         }
         let now_us = self.report.packets as u64 * PACKET_INTERVAL_US;
         for ping_pong in [0, 1] {
@@ -317,7 +318,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn object(&self, name: &str, what: &str, right: impl Fn(&ExternKind) -> bool) -> Result<ExternId, String> {
+    fn object(&self, name: &str, what: &str, right: impl Fn(&ExternKind) -> bool) -> Result<ExternId, LineError> {
         Ok(resolve::object(self.engine.pipeline(), name, what, right)?)
     }
 

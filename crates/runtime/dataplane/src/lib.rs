@@ -105,6 +105,7 @@ pub use table::{RemovedEntry, Table};
 pub use trace::respecialise::{Profile, Specialisation};
 pub use trace::traces::Traces;
 pub use vdp::{EngineKind, SharedObserver, VirtualDataPlane};
+pub use worker::builder::SwitchBuilder;
 pub use worker::classifier::{Addresses, MAX_TENANTS, Rule, RuleError};
 pub use worker::cpu::{CpuQueue, Injector, NotInjected, PuntedPacket};
 pub use worker::error::{SwitchError, WorkerBusy};
@@ -112,7 +113,7 @@ pub use worker::generator::{Gap, MAX_GENERATORS, PortSet, Stream, StreamCounts, 
 pub use worker::policer::Rate;
 pub use worker::port_queue::PortSummary;
 pub use worker::round::Worker;
-pub use worker::switch::{Switch, SwitchBuilder};
+pub use worker::switch::Switch;
 pub use worker::tenant::{Limits, ReplaceError, Tenant, TenantSpec};
 pub use worker::tenant_ports::TenantPorts;
 pub use worker::wait;

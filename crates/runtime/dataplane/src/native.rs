@@ -4,23 +4,11 @@
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU64;
 
-use hopwright_abi::{BlockMethod, ExternHandle, ValueSetHandle};
+use hopwright_abi::{ExternHandle, ValueSetHandle};
 
-use crate::externs::NativeExtern;
+use crate::externs::native_extern::{NativeCall, NativeExtern};
 use crate::state::value_set::ValueSet;
 use crate::sync::quiescence::{Guard, Inside};
-
-/// How generated code calls an object's methods; see [`hopwright_abi::ExternHandle::call`]. A method is an index into
-/// [`NativeExtern::methods`].
-#[derive(Clone, Copy, Debug)]
-pub struct NativeCall {
-    /// The first argument of `call`.
-    pub state: *mut c_void,
-    /// The function. Called by a worker inside the object's domain.
-    pub call: unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64),
-    /// A faster entry point for an object's only method, if that computes one block from another.
-    pub block: Option<BlockMethod>,
-}
 
 /// An object that compiled programs call.
 pub(crate) trait Callee: Sync {

@@ -7,12 +7,10 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hopwright_interp::{CloneSession, Digest, Replica};
+use hopwright_interp::{CloneSession, Count, Digest, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, ExternId, MatchValue, TableEntry, TableId, ValueSetId, WeightedAction};
 use num_bigint::BigUint;
-
-use crate::state::cell::Count;
 
 /// A copy of a packet that was processed: where it goes, and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -105,11 +105,16 @@ impl Packet {
 
     /// A packet without a buffer, to stand where one was taken.
     pub(crate) fn nothing() -> Packet {
+        Packet::in_buffer(NonNull::dangling().as_ptr(), 0, 0, 0)
+    }
+
+    #[inline(always)]
+    fn in_buffer(buffer: *mut u8, capacity: u32, start: u32, end: u32) -> Packet {
         Packet(abi::Packet {
-            buffer: NonNull::dangling().as_ptr(),
-            capacity: 0,
-            start: 0,
-            end: 0,
+            buffer,
+            capacity,
+            start,
+            end,
             ingress_port: 0,
             egress_port: 0,
             verdict: abi::Verdict::Drop as u32,
@@ -454,17 +459,7 @@ impl Pool {
     unsafe fn packet(&self, frame: usize, start: u32, end: u32) -> Packet {
         // SAFETY: frame < frames, so its stride bytes lie within the memory.
         let buffer = unsafe { self.memory.start.as_ptr().add(frame * self.stride) };
-        Packet(abi::Packet {
-            buffer,
-            capacity: self.stride as u32,
-            start,
-            end,
-            ingress_port: 0,
-            egress_port: 0,
-            verdict: abi::Verdict::Drop as u32,
-            parser_error: 0,
-            priority: 0,
-        })
+        Packet::in_buffer(buffer, self.stride as u32, start, end)
     }
 
     /// Takes a free frame out for a device to fill. Returns where in the memory it begins.

@@ -2,7 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 
-use crate::egress_queues::QUEUES;
+use hopwright_interp::QueueDepths;
+
 use crate::packet::{Packet, Pool};
 
 /// Port numbers are v1model's: 9 bits, of which the highest drops.
@@ -42,13 +43,13 @@ pub trait Port: Send {
     }
 
     /// The same for the queue of each v1model `priority`. A device with one queue has the same for all.
-    fn depths(&mut self) -> [u32; QUEUES] {
-        [self.backlog(); QUEUES]
+    fn depths(&mut self) -> [u32; QueueDepths::PRIORITIES] {
+        [self.backlog(); QueueDepths::PRIORITIES]
     }
 
     /// How long packets wait in the queue of each priority, in microseconds: what programs see as the time that a packet spends there.
-    fn waits(&mut self) -> [u32; QUEUES] {
-        [0; QUEUES]
+    fn waits(&mut self) -> [u32; QueueDepths::PRIORITIES] {
+        [0; QueueDepths::PRIORITIES]
     }
 
     /// Whether it has queues of its own, so that programs see packets there one by one.

@@ -92,7 +92,7 @@ impl VirtualDataPlane {
     /// A program that a device runs, which has it as it starts.
     pub fn offloaded(pipeline: Arc<Pipeline>, offload: Box<dyn Offload>) -> Result<Arc<VirtualDataPlane>, BuildError> {
         let types = ExternTypes::standard();
-        let control = Control::new(&pipeline, &types, BuildError::Program, || Ok(Digests::interpreted()))?;
+        let control = Control::new(&pipeline, &types, || Ok(Digests::interpreted()))?;
         let device = Device::new(offload);
         control.attach(&device).map_err(|fault| BuildError::Program(fault.to_string()))?;
         let traces = Traces::new(control.domain());
@@ -114,7 +114,7 @@ impl VirtualDataPlane {
         let (engine, control) = match engine {
             EngineKind::Offload => return Err(BuildError::Program("no device is given".into())),
             EngineKind::Interp => {
-                let control = Control::new(&pipeline, types, BuildError::Program, || Ok(Digests::interpreted()))?;
+                let control = Control::new(&pipeline, types, || Ok(Digests::interpreted()))?;
                 let control = Arc::new(control);
                 let store = LiveStore::of_engine(&control);
                 let models = models_of(&pipeline, control.externs(), control.domain(), false);
@@ -124,7 +124,7 @@ impl VirtualDataPlane {
             }
             EngineKind::Jit => {
                 let mut compiled = None;
-                let control = Control::new(&pipeline, types, BuildError::Program, || {
+                let control = Control::new(&pipeline, types, || {
                     let it = compile(&pipeline)?;
                     Ok(Digests::compiled(&compiled.insert(it).interface().digests))
                 })?;

@@ -100,5 +100,5 @@ fn set_key(vdp: &VirtualDataPlane, object: &str, slot: u64, key: Option<&HopKey>
         Some(key) => table.set_key(slot, key.bytes()),
         None => table.clear_key(slot),
     };
-    done.map_err(|_| ControlError::UnknownExtern(object.into()))
+    done.map_err(|error| error.of(object))
 }

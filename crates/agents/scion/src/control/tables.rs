@@ -79,10 +79,8 @@ pub fn forget_hosts(vdp: &VirtualDataPlane) -> Result<(), ControlError> {
 /// Programs everything that does not depend on next hops: the router's identity, its key, the underlay sources of
 /// links, and services. Links are unresolved. Entries of other links are removed.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<(), ControlError> {
-    vdp.control()
-        .key_table(object::HOP_KEY)?
-        .set_key(0, key.bytes())
-        .map_err(|_| ControlError::UnknownExtern(object::HOP_KEY.into()))?;
+    let keys = vdp.control().key_table(object::HOP_KEY)?;
+    keys.set_key(0, key.bytes()).map_err(|error| error.of(object::HOP_KEY))?;
     let wanted = entries(links, |_| LinkState::Unresolved);
     Difference::between(vdp.control(), &LINK_TABLES, &wanted)?.apply(vdp.control())?;
     set_clock(vdp, links, hopwright_dataplane::wall_clock_us())
@@ -106,7 +104,7 @@ pub fn has_hummingbird(vdp: &VirtualDataPlane) -> bool {
 /// Sets the AS's secret value for reservations. The program must have path type Hummingbird.
 pub fn set_secret_value(vdp: &VirtualDataPlane, secret_value: &HopKey) -> Result<(), ControlError> {
     let done = vdp.control().key_table(SECRET_VALUE)?.set_key(0, secret_value.bytes());
-    done.map_err(|_| ControlError::UnknownExtern(SECRET_VALUE.into()))
+    done.map_err(|error| error.of(SECRET_VALUE))
 }
 
 /// Programs the router's identity and its links over the current entries.

@@ -4,11 +4,12 @@ use hopwright_interp::Count;
 use hopwright_ir::{ExternId, ExternKind};
 
 use super::Runner;
+use crate::error::LineError;
 use crate::script::{Command, CounterIndex};
 
 impl<'a> Runner<'a> {
     /// Carries out a line about counters and registers.
-    pub(super) fn cells(&mut self, command: &'a Command) -> Result<(), String> {
+    pub(super) fn cells(&mut self, command: &'a Command) -> Result<(), LineError> {
         match command {
             Command::CheckCounter { counter, index, bytes, check } => {
                 let count = self.count(counter, index)?;
@@ -64,11 +65,11 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn register(&self, name: &str) -> Result<ExternId, String> {
+    fn register(&self, name: &str) -> Result<ExternId, LineError> {
         self.object(name, "register", |k| matches!(k, ExternKind::Register { .. }))
     }
 
-    fn count(&mut self, name: &str, index: &CounterIndex) -> Result<Count, String> {
+    fn count(&mut self, name: &str, index: &CounterIndex) -> Result<Count, LineError> {
         match index {
             CounterIndex::Index(index) => {
                 let counter = self.object(name, "counter", |k| matches!(k, ExternKind::Counter { .. }))?;
@@ -77,9 +78,9 @@ impl<'a> Runner<'a> {
             CounterIndex::Entry(entry) => {
                 let counter = self.object(name, "direct counter", |k| matches!(k, ExternKind::DirectCounter { .. }))?;
                 let (table, entry) =
-                    self.entries.get(entry.as_str()).ok_or_else(|| format!("no entry was named `{entry}`"))?;
+                    self.entries.get(entry.as_str()).ok_or_else(|| LineError::NoEntry(entry.clone()))?;
                 if self.engine.pipeline()[*table].direct_counter != Some(counter) {
-                    return Err(format!("`{name}` does not count the entry's table"));
+                    return Err(LineError::OtherTable { object: name.into(), does_not: "does not count" });
                 }
                 Ok(self.engine.direct_counter(*table, entry)?)
             }

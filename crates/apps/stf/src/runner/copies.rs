@@ -3,11 +3,12 @@
 use hopwright_interp::Replica;
 
 use super::Runner;
+use crate::error::LineError;
 use crate::script::Command;
 
 impl<'a> Runner<'a> {
     /// Carries out a line about clone sessions and multicast groups.
-    pub(super) fn copies(&mut self, command: &'a Command) -> Result<(), String> {
+    pub(super) fn copies(&mut self, command: &'a Command) -> Result<(), LineError> {
         match command {
             Command::MirrorPort(session, port) => {
                 let to = self.sessions.entry(*session).or_default();
@@ -21,24 +22,24 @@ impl<'a> Runner<'a> {
             }
             Command::MirrorDelete(session) => {
                 if self.sessions.remove(session).is_none() {
-                    return Err(format!("no session {session}"));
+                    return Err(no("session", *session as usize));
                 }
                 self.engine.set_clone_session(*session, None)?;
             }
             Command::MirrorGet(session) => {
-                let to = self.sessions.get(session).ok_or_else(|| format!("no session {session}"))?;
+                let to = self.sessions.get(session).ok_or_else(|| no("session", *session as usize))?;
                 let text = format!("session {session}: {to:?}");
                 self.note(text);
             }
             Command::GroupCreate(group) => {
                 if self.groups.insert(*group, Vec::new()).is_some() {
-                    return Err(format!("group {group} exists already"));
+                    return Err(LineError::GroupTwice(*group));
                 }
                 self.update_group(*group)?;
             }
             Command::NodeCreate(rid, ports) => self.nodes.push((*rid, ports.clone())),
             Command::NodeUpdate(node, ports) => {
-                self.nodes.get_mut(*node).ok_or_else(|| format!("no node {node}"))?.1 = ports.clone();
+                self.nodes.get_mut(*node).ok_or_else(|| no("node", *node))?.1 = ports.clone();
                 let groups: Vec<u16> =
                     self.groups.iter().filter(|(_, nodes)| nodes.contains(node)).map(|(&g, _)| g).collect();
                 for group in groups {
@@ -47,9 +48,9 @@ impl<'a> Runner<'a> {
             }
             Command::NodeAssociate(group, node) => {
                 if *node >= self.nodes.len() {
-                    return Err(format!("no node {node}"));
+                    return Err(no("node", *node));
                 }
-                self.groups.get_mut(group).ok_or_else(|| format!("no group {group}"))?.push(*node);
+                self.groups.get_mut(group).ok_or_else(|| no("group", (*group).into()))?.push(*node);
                 self.update_group(*group)?;
             }
             _ => {}
@@ -57,7 +58,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn update_group(&mut self, group: u16) -> Result<(), String> {
+    fn update_group(&mut self, group: u16) -> Result<(), LineError> {
         let nodes = self.groups.get(&group).into_iter().flatten();
         let replicas = nodes.flat_map(|&node| {
             let (rid, ports) = &self.nodes[node];
@@ -65,4 +66,8 @@ impl<'a> Runner<'a> {
         });
         Ok(self.engine.set_multicast_group(group, replicas.collect())?)
     }
+}
+
+fn no(what: &'static str, number: usize) -> LineError {
+    LineError::NoSuch { what, number }
 }

@@ -4,11 +4,12 @@ use hopwright_ir::ExternKind;
 use hopwright_ir::meter::Rates;
 
 use super::Runner;
+use crate::error::LineError;
 use crate::script::{Command, CounterIndex};
 
 impl<'a> Runner<'a> {
     /// Carries out a line about meters and filters.
-    pub(super) fn meters(&mut self, command: &'a Command) -> Result<(), String> {
+    pub(super) fn meters(&mut self, command: &'a Command) -> Result<(), LineError> {
         match command {
             Command::MeterGet(name, index) => {
                 let meter = self.object(name, "meter", |k| matches!(k, ExternKind::Meter { .. }))?;
@@ -27,9 +28,9 @@ impl<'a> Runner<'a> {
             Command::MeterSet(name, CounterIndex::Entry(entry), rates) => {
                 let meter = self.object(name, "direct meter", |k| matches!(k, ExternKind::DirectMeter { .. }))?;
                 let (table, entry) =
-                    self.entries.get(entry.as_str()).ok_or_else(|| format!("no entry was named `{entry}`"))?;
+                    self.entries.get(entry.as_str()).ok_or_else(|| LineError::NoEntry(entry.clone()))?;
                 if self.engine.pipeline()[*table].direct_meter != Some(meter) {
-                    return Err(format!("`{name}` does not measure the entry's table"));
+                    return Err(LineError::OtherTable { object: name.into(), does_not: "does not measure" });
                 }
                 self.engine.set_direct_meter(*table, entry, *rates)?;
             }
@@ -47,9 +48,9 @@ impl<'a> Runner<'a> {
                     CounterIndex::Index(index) => *index,
                     CounterIndex::Entry(entry) => {
                         let (table, entry) =
-                            self.entries.get(entry.as_str()).ok_or_else(|| format!("no entry was named `{entry}`"))?;
+                            self.entries.get(entry.as_str()).ok_or_else(|| LineError::NoEntry(entry.clone()))?;
                         if !self.engine.pipeline()[*table].entry_cells.contains(&filter) {
-                            return Err(format!("`{name}` is not of the entry's table"));
+                            return Err(LineError::OtherTable { object: name.into(), does_not: "is not of" });
                         }
                         self.engine.entry_index(*table, entry)?.into()
                     }

@@ -6,7 +6,7 @@
 
 pub(crate) mod destinations;
 mod difference;
-mod error;
+pub(crate) mod error;
 mod objects;
 mod spec;
 
@@ -18,6 +18,7 @@ use hopwright_interp::{CloneSession, Digest, Replica, TrafficManager};
 use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId, WrittenMatch};
 use num_bigint::BigUint;
 
+use crate::build_error::BuildError;
 use crate::externs::{ExternTypes, KeyTable, NativeExtern};
 use crate::offload::{Device, DeviceFault, Offload};
 use crate::state::ExternObject;
@@ -73,17 +74,16 @@ impl<'a, T: AsRef<str> + ?Sized> From<&'a T> for ObjectRef<'a> {
 
 impl Control {
     /// Creates the initial state of a program. `digests` is called after everything else has been built.
-    pub(crate) fn new<E>(
+    pub(crate) fn new(
         pipeline: &Arc<Pipeline>,
         types: &ExternTypes,
-        program_error: impl Fn(String) -> E,
-        digests: impl FnOnce() -> Result<Digests, E>,
-    ) -> Result<Control, E> {
+        digests: impl FnOnce() -> Result<Digests, BuildError>,
+    ) -> Result<Control, BuildError> {
         let domain = Domain::new();
         let mut externs = Vec::new();
         for (at, instance) in pipeline.externs.iter().enumerate() {
             let object = ExternObject::new(pipeline, ExternId(at as u32), types, &domain)
-                .map_err(|e| program_error(format!("`{}`: {e}", instance.name)))?;
+                .map_err(|e| BuildError::Program(format!("`{}`: {e}", instance.name)))?;
             externs.push(object);
         }
         let tables = (0..pipeline.tables.len()).map(|i| {
@@ -93,7 +93,7 @@ impl Control {
                 _ => None,
             });
             let cells = pipeline[id].entry_cells.iter().filter_map(|object| externs[object.index()].entry_cells());
-            Table::with_objects(pipeline, id, &domain, profile, cells.collect()).map_err(&program_error)
+            Table::with_objects(pipeline, id, &domain, profile, cells.collect())
         });
         let tables = tables.collect::<Result<_, _>>()?;
         let value_sets = pipeline.value_sets.iter().map(|set| ValueSet::new(set, &domain)).collect();

@@ -178,7 +178,7 @@ fn portable_encrypt_once(key: u128, block: u128) -> u128 {
 
 /// Called by generated code for one block. [`KeyOf::key_of`] finds the key in `state`. `args` are the key's index, the
 /// block in two limbs, and two limbs for the result.
-type CallInMemory = unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64);
+pub(super) type CallInMemory = unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64);
 
 /// See [`BlockMethod::run_all`].
 type RunAll = unsafe extern "C" fn(key: *const c_void, blocks: *mut Block, count: usize);

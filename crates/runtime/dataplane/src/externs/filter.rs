@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
-use super::{NativeCall, NativeExtern, Restore};
+use super::native_extern::{NativeCall, NativeExtern, Restore};
 use crate::native::{self, Callee};
 use crate::sync::quiescence::Inside;
 

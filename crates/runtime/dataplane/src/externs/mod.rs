@@ -7,6 +7,8 @@
 mod aes;
 mod filter;
 mod key;
+mod key_table;
+pub(crate) mod native_extern;
 mod object;
 mod round_keys;
 mod with_key;
@@ -19,64 +21,15 @@ use hopwright_interp::{self as interp, ExternModel, Value};
 use num_bigint::BigUint;
 
 pub use aes::Aes128Key;
-pub use key::{KeyTable, NoSuchKey};
+pub use key_table::{KeyError, KeyTable};
+pub use native_extern::{NativeCall, NativeExtern, Restore};
 pub use object::ExternObject;
 
 use object::Object;
 
 use crate::native;
-pub use crate::native::NativeCall;
 use crate::sync::quiescence::{Domain, Reader};
 use hopwright_abi::{NamedCall, from_limbs, limbs_of, push_limbs};
-
-/// Puts back what was remembered.
-pub type Restore = Box<dyn FnOnce() + Send>;
-
-/// An object of a P4 extern type.
-pub trait NativeExtern: Send + Sync + fmt::Debug {
-    /// The names of the methods.
-    fn methods(&self) -> &'static [&'static str];
-
-    /// The implementation. It must be sound for all argument values of the right number and widths, and stay valid
-    /// while the object lives.
-    fn native(&self) -> NativeCall;
-
-    /// The widths in bits of a method's arguments, in order. A result is the last one.
-    fn arguments(&self, method: u32) -> &'static [u32];
-
-    /// Whether calling a method twice with the same arguments is the same as calling it once (`@noSideEffects`).
-    fn repeatable(&self) -> bool {
-        false
-    }
-
-    /// Whether calls change what later calls return, so that several workers must not share the object.
-    fn taken_in_turn(&self) -> bool {
-        false
-    }
-
-    /// The same object for shadow execution, if calls change something: its calls change nothing.
-    fn observer(&self) -> Option<Arc<dyn NativeExtern>> {
-        None
-    }
-
-    /// The keys of an object that holds keys.
-    fn key_table(&self) -> Option<&Arc<KeyTable>> {
-        None
-    }
-
-    /// Remembers what [`NativeExtern::control`] with this setting changes; the result undoes later changes. `None` if there is no such
-    /// setting, or it cannot be undone.
-    fn save(&self, setting: &str) -> Option<Restore> {
-        let _ = setting;
-        None
-    }
-
-    /// Applies a setting from the control plane; see [`ExternModel::control`].
-    fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
-        let _ = data;
-        Err(format!("no setting `{setting}`"))
-    }
-}
 
 /// Creates an object from its constructor's arguments.
 pub type Constructor = Arc<dyn Fn(&[BigUint], &Arc<Domain>) -> Result<Arc<dyn NativeExtern>, String> + Send + Sync>;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use hopwright_abi::limbs_of;
 
-use super::NativeExtern;
-use crate::native::{self, Callee, NativeCall};
+use super::native_extern::{NativeCall, NativeExtern};
+use crate::native::{self, Callee};
 use crate::sync::quiescence::Inside;
 
 /// An object of an extern type that a program declares, such as

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
-use super::key::KeyTable;
-use super::{NativeCall, NativeExtern};
+use super::key_table::KeyTable;
+use super::native_extern::{NativeCall, NativeExtern};
 use crate::native::{self, Callee};
 use crate::sync::quiescence::{Domain, Inside};
 

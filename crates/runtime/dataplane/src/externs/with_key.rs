@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 
 use super::aes::encrypt_once;
-use super::{NativeCall, NativeExtern};
+use super::native_extern::{NativeCall, NativeExtern};
 use crate::native::{self, Callee};
 use crate::sync::quiescence::Inside;
 

@@ -8,7 +8,7 @@ use hopwright_abi::ValueSetHandle;
 use hopwright_ir::{MatchValue, ValueSet as Model, ValueSetId, bits, entry};
 use num_bigint::BigUint;
 
-use crate::control::ControlError;
+use crate::control::error::ControlError;
 use crate::native;
 use crate::offload::OnDevice;
 use crate::sync::published::Published;

@@ -14,7 +14,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use hopwright_abi::{ActionEntry, CounterCell};
+use hopwright_abi::{ActionEntry, CounterCell, DataLayout};
+use hopwright_ir::{ActionCall, Pipeline};
 
 use super::arena::Arena;
 use super::pages::Pages;
@@ -212,4 +213,11 @@ pub(super) unsafe fn next<'a>(node: NodePtr) -> &'a AtomicPtr<u64> {
 pub(super) unsafe fn load_next(node: NodePtr) -> NodePtr {
     // SAFETY: guaranteed by the caller.
     unsafe { next(node) }.load(Ordering::Acquire)
+}
+
+/// The words of an action's arguments.
+pub(super) fn action_data(call: &ActionCall, pipeline: &Pipeline) -> Vec<u64> {
+    let mut data = Vec::new();
+    DataLayout::of(&pipeline[call.action]).push(&mut data, &call.args);
+    data
 }

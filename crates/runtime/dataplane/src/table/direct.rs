@@ -3,7 +3,7 @@
 use hopwright_ir::MatchValue;
 
 use super::Table;
-use crate::control::ControlError;
+use crate::control::error::ControlError;
 use crate::state::cell::Count;
 
 impl Table {

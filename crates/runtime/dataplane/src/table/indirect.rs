@@ -2,62 +2,17 @@
 
 use std::sync::Arc;
 
-use hopwright_abi::{NO_ENTRY_INDEX, lead_words};
+use hopwright_abi::lead_words;
 use hopwright_ir::entry::check_keys;
 use hopwright_ir::meter::{Color, Rates};
 use hopwright_ir::profile::ProfileError;
 use hopwright_ir::{ActionCall, EntryTarget, MatchValue, TableEntry, WeightedAction};
 
+use super::entry::{EntryExtras, MatchKey, StoredEntry};
 use super::profile::Choice;
-use super::{MatchKey, StoredEntry, Table, Writer};
-use crate::control::ControlError;
-use crate::externs::Restore;
+use super::{Table, Writer};
+use crate::control::error::ControlError;
 use crate::state::meter::MeterCell;
-
-/// An object with a cell for each entry of a table, at the entry's index.
-pub(crate) trait EntryCells: Send + Sync {
-    /// Sets a cell to what it holds at first.
-    fn clear(&self, index: u32);
-
-    /// Remembers what a cell holds.
-    fn save(&self, index: u32) -> Restore;
-}
-
-/// The parts of an entry that only tables with an action profile, a direct meter or cells for entries have.
-#[derive(Default)]
-pub(super) struct EntryExtras {
-    /// What the entry refers to in the table's action profile.
-    pub target: Option<(EntryTarget, Arc<Choice>)>,
-    /// The direct meter.
-    pub meter: Option<Arc<MeterCell>>,
-    /// The entry's index, if the table has cells for entries.
-    pub index: Option<u32>,
-}
-
-impl EntryExtras {
-    /// Returns the lead words, which precede the action data in the entry block; see [`lead_words`].
-    pub(super) fn words(&self) -> [u64; 3] {
-        let meter = self.meter.as_ref().map_or(0, |m| m.address());
-        let index = self.index.map_or(NO_ENTRY_INDEX, u64::from);
-        match &self.target {
-            Some((_, choice)) => [choice.address(), meter, index],
-            None if self.meter.is_none() => [index, 0, 0],
-            None => [meter, index, 0],
-        }
-    }
-}
-
-impl StoredEntry {
-    /// The entry's target in the table's action profile.
-    pub(super) fn target(&self) -> Option<&EntryTarget> {
-        self.extras.as_ref()?.target.as_ref().map(|(target, _)| target)
-    }
-
-    /// The entry's index, if the table has cells for entries.
-    pub(super) fn index(&self) -> Option<u32> {
-        self.extras.as_ref()?.index
-    }
-}
 
 impl Table {
     /// The number of words before the action data in each entry block.

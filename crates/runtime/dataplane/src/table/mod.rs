@@ -12,6 +12,7 @@ mod arena;
 mod bits;
 mod block;
 mod direct;
+mod entry;
 mod indirect;
 mod lookup;
 mod offloaded;
@@ -37,14 +38,15 @@ use hopwright_interp::Entry;
 use hopwright_ir::entry::{EntryIndices, check_entry};
 use hopwright_ir::{ActionCall, ActionId, ExternId, MatchForm, MatchValue, Pipeline, TableEntry, TableId};
 
-use crate::control::ControlError;
+use crate::build_error::BuildError;
+use crate::control::error::ControlError;
 use crate::offload::Device;
 use crate::state::cell::{Cells, Frame};
 use crate::sync::quiescence::{self, Domain};
 use arena::Arena;
-use block::{Block, Contents, Link, Rank, Shape};
-pub(crate) use indirect::EntryCells;
-use indirect::EntryExtras;
+use block::{Block, Contents, Link, Rank, Shape, action_data};
+pub(crate) use entry::EntryCells;
+use entry::{EntryExtras, MatchKey, StoredEntry, split};
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use shared::{EntryMemory, SharedBlocks};
 use slots::SlotsWriter;
@@ -136,23 +138,6 @@ struct DefaultEntry {
     block: Block,
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct MatchKey {
-    matches: Vec<MatchValue>,
-    priority: i32,
-}
-
-struct StoredEntry {
-    /// The insertion sequence number; breaks ties between equal priorities.
-    sequence: u64,
-    action: ActionCall,
-    block: EntryMemory,
-    /// The direct counter, kept when the entry's action is modified.
-    counter: Option<Arc<Cells>>,
-    /// The profile target and direct meter; `None` in tables with neither.
-    extras: Option<Box<EntryExtras>>,
-}
-
 /// The result of [`Table::lookup`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -174,9 +159,11 @@ struct Encoded {
 }
 
 impl Table {
-    /// Creates the table with its initial entries and default action. Returns a message if the table uses an
-    /// unsupported feature.
-    pub fn new(pipeline: &Arc<Pipeline>, id: TableId, domain: &Arc<Domain>) -> Result<Table, String> {
+    /// Creates the table with its initial entries and default action.
+    ///
+    /// # Errors
+    /// The table uses an unsupported feature.
+    pub fn new(pipeline: &Arc<Pipeline>, id: TableId, domain: &Arc<Domain>) -> Result<Table, BuildError> {
         let profile = pipeline[id].implementation.and_then(|object| Profiles::new(pipeline, object, domain));
         Table::with_objects(pipeline, id, domain, profile, Box::default())
     }
@@ -189,13 +176,13 @@ impl Table {
         domain: &Arc<Domain>,
         profile: Option<Arc<Profiles>>,
         cells: Box<[Box<dyn EntryCells>]>,
-    ) -> Result<Table, String> {
+    ) -> Result<Table, BuildError> {
         let model = &pipeline[id];
-        let unsupported = |what: &str| Err(format!("table `{}`: {what} is not supported yet", model.name));
+        let refused = |what: String| BuildError::Program(format!("table `{}`: {what}", model.name));
         let layout = KeyLayout::of(model);
         let key_words = layout.words;
         if key_words > MAX_KEY_WORDS {
-            return unsupported("a key of more than 64 words of 64 bits");
+            return Err(refused("a key of more than 64 words of 64 bits is not supported yet".into()));
         }
         let of_form =
             |form: MatchForm| model.keys.iter().zip(&layout.fields).filter(move |(k, _)| k.kind.form() == form);
@@ -257,9 +244,9 @@ impl Table {
             device: OnceLock::new(),
         };
         for entry in &model.entries {
-            check_entry(pipeline, id, entry).map_err(|e| format!("table `{}`: {e}", model.name))?;
+            check_entry(pipeline, id, entry).map_err(|e| refused(e.to_string()))?;
             let (key, action) = split(entry.clone());
-            let extras = table.extras(&action).map_err(|e| e.to_string())?;
+            let extras = table.extras(&action).map_err(|e| BuildError::Program(e.to_string()))?;
             let mut writer = table.lock();
             let hash = writer.records.hash(&key.matches, key.priority);
             table.add(&mut writer, hash, key, action, extras);
@@ -416,16 +403,6 @@ impl DefaultEntry {
         );
         DefaultEntry { call: call.clone(), block }
     }
-}
-
-fn split(entry: TableEntry) -> (MatchKey, ActionCall) {
-    (MatchKey { matches: entry.matches, priority: entry.priority }, entry.action)
-}
-
-fn action_data(call: &ActionCall, pipeline: &Pipeline) -> Vec<u64> {
-    let mut data = Vec::new();
-    DataLayout::of(&pipeline[call.action]).push(&mut data, &call.args);
-    data
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hopwright_ir::{ActionCall, EntryTarget, MatchValue, TableEntry, WeightedAction};
 
 use super::{RemovedEntry, Table};
-use crate::control::ControlError;
+use crate::control::error::ControlError;
 use crate::offload::{Device, DeviceFault, Offload};
 
 impl Table {

@@ -14,8 +14,7 @@ use hopwright_abi::{ActionEntry, MEMBER_LEAD_WORDS};
 use hopwright_ir::profile::{Profile, ProfileError};
 use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, Pipeline, TableId};
 
-use super::action_data;
-use super::block::{Block, Contents, Rank, Shape};
+use super::block::{Block, Contents, Rank, Shape, action_data};
 use crate::sync::quiescence::Domain;
 
 /// A member: a cell that points to its action entry.

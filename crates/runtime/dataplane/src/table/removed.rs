@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use hopwright_ir::{ActionCall, EntryTarget, MatchValue};
 
-use super::indirect::EntryExtras;
-use super::{MatchKey, Table};
-use crate::control::ControlError;
+use super::Table;
+use super::entry::{EntryExtras, MatchKey};
+use crate::control::error::ControlError;
 use crate::externs::Restore;
 use crate::state::cell::{Cells, Count};
 use crate::state::meter::MeterCell;

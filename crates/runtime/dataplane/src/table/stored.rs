@@ -8,9 +8,9 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use foldhash::fast::RandomState;
 use hopwright_ir::MatchValue;
 
+use super::entry::{MatchKey, StoredEntry};
 use super::pages::Zeroed;
 use super::prefetch::prefetch;
-use super::{MatchKey, StoredEntry};
 
 /// A table's entries by match and priority.
 pub(super) struct StoredEntries {

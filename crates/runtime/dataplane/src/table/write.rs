@@ -7,14 +7,13 @@ use hopwright_abi::{index_word, push_limbs};
 use hopwright_ir::entry::check_default;
 use hopwright_ir::{ActionCall, EntryTarget, MatchValue, TableEntry};
 
-use super::block::{Block, Contents, Rank};
-use super::indirect::EntryExtras;
+use super::block::{Block, Contents, Rank, action_data};
+use super::entry::{EntryExtras, MatchKey, StoredEntry, split};
 use super::shared::{EntryMemory, SharedBlocks};
 use super::{
-    BYTES_PER_ENTRY, DefaultEntry, Encoded, EntryParts, MatchKey, Reader, StoredEntry, Structure, Table, UnlinkedEntry,
-    Writer, action_data, profile, split,
+    BYTES_PER_ENTRY, DefaultEntry, Encoded, EntryParts, Reader, Structure, Table, UnlinkedEntry, Writer, profile,
 };
-use crate::control::ControlError;
+use crate::control::error::ControlError;
 use crate::offload::{Device, DeviceFault};
 use crate::state::cell::Cells;
 

@@ -1,5 +1,6 @@
 //! The switch, its tenants and its workers: each worker owns its port queues, packet pool and counters and runs to completion.
 
+pub(crate) mod builder;
 pub(crate) mod classifier;
 pub(crate) mod cpu;
 pub(crate) mod error;

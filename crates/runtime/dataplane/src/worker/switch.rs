@@ -3,188 +3,17 @@
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::observe::stats::{Cell, StageTime, SwitchStats, TenantStats, WorkerCells};
-use crate::packet::{FrameSize, MAX_BATCH, Pool};
-use crate::port::{MAX_PORT, MAX_PORT_QUEUES, Port};
-use crate::vdp::VirtualDataPlane;
+use crate::packet::FrameSize;
+use crate::port::Port;
 use crate::worker::classifier::{Addresses, Classifier, MAX_TENANTS, RuleError, Slot, TenantRules};
 use crate::worker::error::{SwitchError, WorkerBusy};
 use crate::worker::handover::wait_until;
 use crate::worker::lane::Lane;
 use crate::worker::port_queue::{Change, Mailbox, PortQueue, PortSummary, Ports, Retired, Workers};
-use crate::worker::round::Worker;
 use crate::worker::tenant::{Tenant, TenantSpec};
-
-/// The name of the tenant of a switch that is built with one program.
-const DEFAULT_TENANT: &str = "default";
-
-/// Collects what a switch is made of.
-pub struct SwitchBuilder {
-    /// The first.
-    tenant: Option<TenantSpec>,
-    cpu_port: Option<u32>,
-    urgent_cpu_port: Option<u32>,
-    queue: Option<usize>,
-    ports: Vec<(u32, Vec<Box<dyn Port>>)>,
-    frames: u32,
-    /// As wanted.
-    frame_size: Option<FrameSize>,
-    pools: Vec<Pool>,
-    batch: usize,
-    longest_rest: Option<Duration>,
-}
-
-impl SwitchBuilder {
-    /// A switch with one tenant, which gets every frame of every port, and without ports.
-    pub fn new(vdp: Arc<VirtualDataPlane>) -> SwitchBuilder {
-        SwitchBuilder { tenant: Some(TenantSpec::new(DEFAULT_TENANT, vdp)), ..SwitchBuilder::without_tenants() }
-    }
-
-    /// A switch without ports and tenants; see [`Switch::add_tenant`].
-    pub fn without_tenants() -> SwitchBuilder {
-        SwitchBuilder {
-            tenant: None,
-            cpu_port: None,
-            urgent_cpu_port: None,
-            queue: None,
-            ports: Vec::new(),
-            frames: 2048,
-            frame_size: None,
-            pools: Vec::new(),
-            batch: MAX_BATCH,
-            longest_rest: None,
-        }
-    }
-
-    /// Adds a port of a switch with one worker.
-    pub fn port(self, number: u32, port: Box<dyn Port>) -> SwitchBuilder {
-        self.ports(number, vec![port])
-    }
-
-    /// Adds a port, one object for each worker: each receives a part of what the device gets, and sends.
-    pub fn ports(mut self, number: u32, ports: Vec<Box<dyn Port>>) -> SwitchBuilder {
-        self.ports.push((number, ports));
-        self
-    }
-
-    /// Packets the program sends to this port go to the control plane. Without it such packets have no port.
-    pub fn cpu_port(mut self, number: u32) -> SwitchBuilder {
-        self.cpu_port = Some(number);
-        self
-    }
-
-    /// Packets the program sends to this port go to the control plane, too, by a small queue of their own: what must
-    /// not wait behind a flood of others.
-    pub fn urgent_cpu_port(mut self, number: u32) -> SwitchBuilder {
-        self.urgent_cpu_port = Some(number);
-        self
-    }
-
-    /// Packets that may wait in each direction between worker and control plane; 1024 by default.
-    pub fn cpu_queue(mut self, packets: usize) -> SwitchBuilder {
-        self.queue = Some(packets);
-        self
-    }
-
-    /// Packet buffers, how many and how large. By default 2048 of [`FrameSize::JUMBO`], with more headroom if the first
-    /// tenant's program needs it. There are at least two batches.
-    pub fn pool(mut self, frames: u32, size: FrameSize) -> SwitchBuilder {
-        self.frames = frames.max(2 * MAX_BATCH as u32);
-        self.frame_size = Some(size);
-        self
-    }
-
-    /// The packet buffers themselves, a pool for each worker, for ports that share their memory. There are as many
-    /// workers as pools.
-    pub fn pools(mut self, pools: Vec<Pool>) -> SwitchBuilder {
-        self.pools = pools;
-        self
-    }
-
-    /// Packets in a batch, 1 to [`MAX_BATCH`].
-    pub fn batch(mut self, packets: usize) -> SwitchBuilder {
-        self.batch = packets.clamp(1, MAX_BATCH);
-        self
-    }
-
-    /// How long a worker may rest between rounds so that packets come in batches, which cost less each; zero: never. By
-    /// default it rests only above 160,000 packets a second.
-    pub fn longest_rest(mut self, time: Duration) -> SwitchBuilder {
-        self.longest_rest = Some(time);
-        self
-    }
-
-    /// The switch's shared handle, and the worker to run on a thread of its own.
-    pub fn build(mut self) -> Result<(Arc<Switch>, Worker), SwitchError> {
-        self.pools.truncate(1);
-        let (switch, workers) = self.build_workers()?;
-        match workers.into_iter().next() {
-            Some(worker) => Ok((switch, worker)),
-            None => unreachable!("there is a worker for each pool, and a pool at least"),
-        }
-    }
-
-    /// The switch's shared handle, and as many workers as there are pools, each to run on a thread of its own.
-    pub fn build_workers(mut self) -> Result<(Arc<Switch>, Vec<Worker>), SwitchError> {
-        if self.pools.is_empty() {
-            let default = || FrameSize::JUMBO.with_headroom(self.tenant.as_ref().map_or(0, |t| t.vdp.headroom()));
-            self.pools.push(Pool::new(self.frames, self.frame_size.unwrap_or_else(default))?);
-        }
-        let count = self.pools.len();
-        let mut numbers: Vec<u32> = Vec::new();
-        // As many as there may ever be: adding one allocates nothing.
-        let mut queues: Vec<Vec<PortQueue>> = (0..count).map(|_| Vec::with_capacity(MAX_PORT_QUEUES)).collect();
-        for (number, ports) in self.ports {
-            if number > MAX_PORT {
-                return Err(SwitchError::PortNumber(number));
-            }
-            if numbers.contains(&number) {
-                return Err(SwitchError::PortTwice(number));
-            }
-            numbers.push(number);
-            if ports.len() != count {
-                return Err(SwitchError::PortsPerWorker { ports: ports.len(), workers: count });
-            }
-            for (queues, port) in queues.iter_mut().zip(ports) {
-                queues.push(PortQueue::new(number, port));
-            }
-        }
-        let shared = Workers::new(count)?;
-        let switch = Arc::new(Switch {
-            ports: Arc::new(Ports::new(&queues, &shared)),
-            default_tenant: OnceLock::new(),
-            tenants: Mutex::default(),
-            workers: shared,
-            cells: (0..count).map(|_| Arc::default()).collect(),
-            frame_size: self.pools[0].frame_size(),
-            started: Instant::now(),
-            adapting: Once::new(),
-        });
-        if let Some(mut tenant) = self.tenant {
-            (tenant.cpu_port, tenant.urgent_cpu_port) = (self.cpu_port, self.urgent_cpu_port);
-            tenant.cpu_queue = self.queue.unwrap_or(tenant.cpu_queue);
-            let tenant = switch.add_tenant(&tenant)?;
-            switch.default_tenant.get_or_init(|| tenant);
-        }
-        let workers =
-            self.pools.into_iter().zip(queues).enumerate().map(|(index, (pool, queues))| {
-                Worker::new(index, &switch, pool, queues, self.batch, self.longest_rest)
-            });
-        let workers = workers.collect();
-        Ok((switch, workers))
-    }
-}
-
-impl fmt::Debug for SwitchBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SwitchBuilder")
-            .field("tenant", &self.tenant)
-            .field("ports", &self.ports.len())
-            .finish_non_exhaustive()
-    }
-}
 
 /// A running switch, seen from outside its workers: its ports and tenants.
 pub struct Switch {
@@ -249,6 +78,26 @@ impl Tenants {
 }
 
 impl Switch {
+    /// A switch without tenants, whose workers have these port queues.
+    pub(super) fn new(queues: &[Vec<PortQueue>], workers: Arc<Workers>, frame_size: FrameSize) -> Switch {
+        Switch {
+            ports: Arc::new(Ports::new(queues, &workers)),
+            default_tenant: OnceLock::new(),
+            tenants: Mutex::default(),
+            cells: queues.iter().map(|_| Arc::default()).collect(),
+            workers,
+            frame_size,
+            started: Instant::now(),
+            adapting: Once::new(),
+        }
+    }
+
+    pub(super) fn add_default_tenant(&self, tenant: &TenantSpec) -> Result<(), SwitchError> {
+        let tenant = self.add_tenant(tenant)?;
+        self.default_tenant.get_or_init(|| tenant);
+        Ok(())
+    }
+
     /// The tenant that [`SwitchBuilder::new`] gave the switch.
     ///
     /// # Panics

@@ -17,6 +17,7 @@ use proptest::prelude::*;
 const PROGRAM: &str = "
     #include <core.p4>
     #include <v1model.p4>
+    #include <crypto.p4>
     header h_t { bit<8> a; bit<8> b; } struct headers { h_t h; } struct meta { bit<8> colour; }
     parser P(packet_in p, out headers hdr, inout meta m, inout standard_metadata_t sm) {
         value_set<bit<8>>(4) known;
@@ -29,6 +30,7 @@ const PROGRAM: &str = "
         counter(4, CounterType.packets) counts;
         meter(4, MeterType.packets) meters;
         register<bit<8>>(4) numbers;
+        AesCmac(2) keyed;
         action to(bit<9> port) { rate.read(m.colour); sm.egress_spec = port; }
         table entries {
             key = { hdr.h.a: ternary; } actions = { to; NoAction; } default_action = NoAction();
@@ -42,6 +44,7 @@ const PROGRAM: &str = "
         apply {
             chosen.apply(); entries.apply(); counts.count(1); meters.execute_meter(1, m.colour);
             bit<8> n; numbers.read(n, 0); numbers.write(0, n + 1);
+            bit<128> tag; keyed.mac(1, 0, tag); hdr.h.b = tag[7:0];
         }
     }
     control E(inout headers hdr, inout meta m, inout standard_metadata_t sm) { apply {} }
@@ -173,6 +176,8 @@ fn what_a_device_refuses_changes_nothing() {
         ("counter", Box::new(|| control.counter("counts")?.write(1, Count { packets: 1, bytes: 1 }))),
         ("register", Box::new(|| control.register("numbers")?.write(1, 9u8))),
         ("meter", Box::new(|| control.meter("meters")?.set_rates(1, rates))),
+        ("key", Box::new(|| control.key_table("keyed")?.set_key(1, &[1; 16]).map_err(|error| error.of("keyed")))),
+        ("no key", Box::new(|| control.key_table("keyed")?.clear_key(1).map_err(|error| error.of("keyed")))),
         (
             "value set",
             Box::new(|| control.value_set(ValueSetId(0))?.replace(vec![vec![MatchValue::Exact(7u8.into())]])),
