@@ -16,18 +16,18 @@ use hopwright_ir::{Pipeline, Span};
 use hopwright_source::stack;
 
 use crate::clif::{dead_code, extending_loads, redundant_loads, reloading};
-use crate::code::ahead::{Functions, Relocatable};
 use crate::code::memory::Code;
+use crate::code::relocatable::{Functions, Relocatable};
 use crate::code::target::{TargetMachine, isa_for};
-use crate::emit::headers::HeaderUses;
+use crate::emit::header_table::HeaderUses;
 use crate::emit::memory::disagreement;
-use crate::emit::schedule::PointId;
-use crate::emit::suspension::{EntryPoint, SuspensionPlan, layout_of};
+use crate::emit::point::{PointId, PointPlace};
+use crate::emit::suspension_plan::{EntryPoint, SuspensionPlan, layout_of};
 use crate::emit::{Emitter, Job, Linkage, Output};
 use crate::trace::exit_counters::{self, ExitSites, Places};
+use crate::trace::mode::Mode;
 use crate::trace::passes::TracePass;
-use crate::trace::tree::PointPlace;
-use crate::trace::{Mode, batch_splitting, entry_guards, guard_hoisting};
+use crate::trace::{batch_splitting, entry_guards, guard_hoisting};
 use crate::trace_ir::passes::Pass;
 use crate::{CompiledPipeline, KeyPrefetcher, Options, Suspension, Unsupported, key_prefetch};
 

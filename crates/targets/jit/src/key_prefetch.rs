@@ -18,8 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::code::memory;
 use crate::emit::Emitter;
-use crate::emit::schedule;
-use crate::emit::table::actions_of;
+use crate::emit::point::{Point, actions_of};
 use hopwright_abi::KeyLayout;
 use hopwright_abi::{self as abi, direct_entries};
 
@@ -320,7 +319,7 @@ impl Slicer<'_> {
 
 impl<'a> Emitter<'a> {
     /// Stores a key and continues.
-    pub(crate) fn emit_key(&mut self, table: TableId, key: &[Value], then: &schedule::Point<'a>) {
+    pub(crate) fn emit_key(&mut self, table: TableId, key: &[Value], then: &Point<'a>) {
         let at = offset_of!(abi::Runtime, context) as i32;
         let context = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, at);
         let (flags, place) = (self.flags.cells, 8 * table.index() as i32);

@@ -33,9 +33,9 @@ pub use code::target::Architecture;
 pub use compiled::{CompiledPipeline, GeneratedCode, Suspension};
 pub use compiler::compile;
 pub use key_prefetch::{KeyPrefetcher, PrefetchedTable};
-pub use trace::Path;
 pub use trace::code::{PathProfiler, TraceCode};
 pub use trace::exit_counters::ExitSites;
+pub use trace::mode::Path;
 pub use trace::passes::TracePass;
 
 /// A part of a program that the code generator does not support.

@@ -3,4 +3,5 @@
 pub(crate) mod ahead;
 pub(crate) mod libcalls;
 pub(crate) mod memory;
+pub(crate) mod relocatable;
 pub(crate) mod target;

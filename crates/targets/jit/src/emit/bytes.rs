@@ -3,7 +3,7 @@
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type as ClifType, Value, types};
 
 use crate::emit::Emitter;
-use crate::emit::wide::limbs;
+use crate::emit::layout::limbs;
 
 /// The bytes around a field that may be read, relative to its base address.
 #[derive(Clone, Copy, Debug)]

@@ -16,36 +16,15 @@ use hopwright_ir::{HeaderId, Pipeline, SlotKind, Stmt, StmtKind};
 use crate::Unsupported;
 use crate::code::libcalls::Libcall;
 use crate::emit::Emitter;
+use crate::emit::emit_sites::{Deparse, EmitSite};
 use crate::emit::flow_state::{At, Root, SuffixState};
-use crate::emit::schedule::{Point, stage};
+use crate::emit::point::{Point, stage};
 use hopwright_abi as abi;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
 /// Size of [`abi::Runtime::scratch`] in bytes.
 const SCRATCH_BYTES: i64 = abi::SCRATCH_BYTES as i64;
-
-/// An emit statement of the deparser.
-#[derive(Clone, Copy)]
-pub(crate) struct EmitSite {
-    header: HeaderId,
-    /// The statement.
-    statement: *const Stmt,
-    /// I8: whether it is emitted.
-    present: Variable,
-}
-
-/// The emit statements of a deparser, and the variables of deparsing.
-#[derive(Default)]
-pub(crate) struct Deparse {
-    emits: Vec<EmitSite>,
-    /// Start of the headers that are already in place.
-    front: Option<Variable>,
-    /// The last emit whose header is not in place.
-    which: Option<Variable>,
-    /// Number of bytes collected, in deparsers that collect headers.
-    aside: Option<Variable>,
-}
 
 impl Emitter<'_> {
     /// Emits the beginning of the deparser.

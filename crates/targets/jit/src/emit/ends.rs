@@ -8,7 +8,7 @@ use hopwright_abi::{self as abi, Pause, Verdict};
 use hopwright_ir::{DROP_PORT, SlotId};
 
 use super::Emitter;
-use crate::emit::schedule::{Point, stage};
+use crate::emit::point::{Point, stage};
 
 impl Emitter<'_> {
     /// Returns because the packet paused.

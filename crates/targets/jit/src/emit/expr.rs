@@ -12,7 +12,7 @@ use num_traits::{ToPrimitive, Zero};
 
 use crate::Unsupported;
 use crate::emit::Emitter;
-use crate::emit::wide::limbs;
+use crate::emit::layout::limbs;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 

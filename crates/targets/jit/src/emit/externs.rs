@@ -13,8 +13,8 @@ use crate::Unsupported;
 use crate::code::libcalls::{self, Libcall};
 use crate::emit::Emitter;
 use crate::emit::flow_state::FlowState;
-use crate::emit::wide::limbs;
-use crate::trace::batch_invariants::BatchInvariant;
+use crate::emit::layout::limbs;
+use crate::trace::mode::BatchInvariant;
 use hopwright_abi::{BlockMethod, CounterCell, ExternHandle, NamedCall};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -29,105 +29,61 @@ impl Emitter<'_> {
             return unsupported();
         }
         match (&call.function, call.args.as_slice()) {
-            (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
-                self.cell(*id, index, size_of::<CounterCell>(), |g, cell| {
-                    g.count(cell);
-                    Ok(())
-                })
-            }
+            (ExternFn::CounterCount(id), [ExternArg::In(index)]) => self.count_in(*id, index, None)?,
             (ExternFn::CounterCountBytes(id), [ExternArg::In(index), ExternArg::In(bytes)]) => {
                 let bytes = self.value(bytes)?[0];
-                self.cell(*id, index, size_of::<CounterCell>(), |g, cell| {
-                    g.count_bytes(cell, bytes);
-                    Ok(())
-                })
+                self.count_in(*id, index, Some(bytes))?;
             }
             // The hit of the table has already counted the packet.
-            (ExternFn::DirectCounterCount(_), []) => Ok(()),
+            (ExternFn::DirectCounterCount(_), []) => {}
             (ExternFn::DirectCounterCountBytes(id), [ExternArg::In(bytes)]) => {
                 let bytes = self.value(bytes)?[0];
                 self.recount(*id, bytes);
-                Ok(())
             }
-            (ExternFn::EntryIndex, [ExternArg::Out(to)]) => {
-                self.entry_index(*to);
-                Ok(())
-            }
+            (ExternFn::EntryIndex, [ExternArg::Out(to)]) => self.entry_index(*to),
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
-                let words = self.register_words(*id);
-                self.cell(*id, index, 8 * words, |g, cell| {
-                    let v: Vec<Value> =
-                        (0..words).map(|i| g.b.ins().load(types::I64, g.flags.cells, cell, 8 * i as i32)).collect();
-                    let v = g.fit(v, g.register_width(*id), *slot);
-                    g.write(*slot, &v);
-                    Ok(())
-                })
+                self.read_register(*id, *slot, index)?;
             }
             (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
-                let v = self.value(value)?;
-                let words = self.register_words(*id);
-                self.cell(*id, index, 8 * words, |g, cell| {
-                    for (i, &limb) in v.iter().take(words).enumerate() {
-                        g.b.ins().store(g.flags.cells, limb, cell, 8 * i as i32);
-                    }
-                    Ok(())
-                })
+                self.write_register(*id, index, value)?;
             }
             (ExternFn::MeterExecute(id), [ExternArg::In(index), ExternArg::Out(to)]) => {
                 let bytes = self.packet_length();
-                self.execute_meter(*id, index, bytes, *to)
+                self.execute_meter(*id, index, bytes, *to)?;
             }
             (ExternFn::MeterExecuteBytes(id), [ExternArg::In(index), ExternArg::In(bytes), ExternArg::Out(to)]) => {
                 let bytes = self.value(bytes)?[0];
-                self.execute_meter(*id, index, bytes, *to)
+                self.execute_meter(*id, index, bytes, *to)?;
             }
-            (ExternFn::DirectMeterRead(_), [ExternArg::Out(to)]) => {
-                self.read_direct_meter(*to);
-                Ok(())
-            }
+            (ExternFn::DirectMeterRead(_), [ExternArg::Out(to)]) => self.read_direct_meter(*to),
             (ExternFn::DirectMeterExecuteBytes(id), [ExternArg::In(bytes), ExternArg::Out(to)]) => {
                 let bytes = self.value(bytes)?[0];
                 self.execute_directly(*id, bytes, *to);
-                Ok(())
             }
             (
                 ExternFn::Hash(algorithm),
                 [ExternArg::Out(to), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
-            ) => self.hash(*algorithm, *to, base, data, max),
+            ) => self.hash(*algorithm, *to, base, data, max)?,
             (
                 ExternFn::CustomCrc(algorithm),
                 [ExternArg::Out(to), ExternArg::List(data), ExternArg::In(first), ExternArg::In(second)],
-            ) => {
-                let words = [self.value(first)?[0], self.value(second)?[0]];
-                let packed = self.pack(data)?;
-                let crc = self.custom_crc(*algorithm, words, packed);
-                self.write(*to, &[crc]);
-                Ok(())
+            ) => self.hash_with_parameters(*algorithm, [first, second], data, *to)?,
+            (ExternFn::Random, [ExternArg::Out(to), ExternArg::In(lo), ExternArg::In(hi)]) => {
+                self.random(*to, lo, hi)?
             }
-            (ExternFn::Random, [ExternArg::Out(to), ExternArg::In(lo), ExternArg::In(hi)]) => self.random(*to, lo, hi),
             (ExternFn::Assert | ExternFn::Assume, [ExternArg::In(condition)]) => {
                 let c = self.cond(condition)?;
                 self.fault_unless(c);
-                Ok(())
             }
-            (ExternFn::LogMsg(_), _) => Ok(()),
+            (ExternFn::LogMsg(_), _) => {}
             (
                 ExternFn::VerifyChecksum { algorithm, payload },
                 [ExternArg::In(condition), ExternArg::List(data), ExternArg::In(checksum)],
             ) => {
                 let Some(end) = self.begin_if(condition)? else { return Ok(()) };
                 let found = self.checksum(*algorithm, *payload, data)?;
-                let found = self.resize(vec![found], 64, checksum.ty.width(), false);
-                let expected = self.value(checksum)?;
-                let same = self.wide_eq(&found, &expected);
-                let same = self.b.ins().uextend(types::I64, same);
-                let error = self.p.standard.checksum_error;
-                let old = self.read(error)[0];
-                let wrong = self.c64(1);
-                let new = self.b.ins().select(same, old, wrong);
-                self.write(error, &[new]);
+                self.verify_checksum(found, checksum)?;
                 self.end_if(end);
-                Ok(())
             }
             (
                 ExternFn::UpdateChecksum { algorithm, payload },
@@ -138,30 +94,81 @@ impl Emitter<'_> {
                 let v = self.fit(vec![v], 64, *to);
                 self.write(*to, &v);
                 self.end_if(end);
-                Ok(())
             }
             (ExternFn::AdjustChecksum, [ExternArg::InOut(to), ExternArg::List(removed), ExternArg::List(added)])
                 if !has_varbit(removed) && !has_varbit(added) =>
             {
-                self.adjust_checksum(*to, removed, added)
+                self.adjust_checksum(*to, removed, added)?;
             }
             (ExternFn::PopulationCount, [ExternArg::In(value), ExternArg::Out(to)]) => {
-                let limbs = self.value(value)?;
-                let mut sum = self.c64(0);
-                for limb in limbs {
-                    let ones = self.b.ins().popcnt(limb);
-                    sum = self.b.ins().iadd(sum, ones);
-                }
-                let ones = self.fit(vec![sum], 64, *to);
-                self.write(*to, &ones);
-                Ok(())
+                self.population_count(value, *to)?;
             }
-            (ExternFn::Named { instance, name, .. }, _) => self.named(*instance, name, call),
+            (ExternFn::Named { instance, name, .. }, _) => self.named(*instance, name, call)?,
             (ExternFn::Digest(name), [ExternArg::In(receiver), ExternArg::List(data)]) => {
-                self.digest(name, receiver, data)
+                self.digest(name, receiver, data)?;
             }
-            _ => unsupported(),
+            _ => return unsupported(),
         }
+        Ok(())
+    }
+
+    /// Counts the packet in a cell, with an adjusted number of bytes if there is one.
+    fn count_in(&mut self, id: ExternId, index: &Expr, bytes: Option<Value>) -> Result<()> {
+        self.cell(id, index, size_of::<CounterCell>(), |g, cell| {
+            match bytes {
+                Some(bytes) => g.count_bytes(cell, bytes),
+                None => g.count(cell),
+            }
+            Ok(())
+        })
+    }
+
+    fn read_register(&mut self, id: ExternId, slot: SlotId, index: &Expr) -> Result<()> {
+        let words = self.register_words(id);
+        self.cell(id, index, 8 * words, |g, cell| {
+            let v: Vec<Value> =
+                (0..words).map(|i| g.b.ins().load(types::I64, g.flags.cells, cell, 8 * i as i32)).collect();
+            let v = g.fit(v, g.register_width(id), slot);
+            g.write(slot, &v);
+            Ok(())
+        })
+    }
+
+    fn write_register(&mut self, id: ExternId, index: &Expr, value: &Expr) -> Result<()> {
+        let v = self.value(value)?;
+        let words = self.register_words(id);
+        self.cell(id, index, 8 * words, |g, cell| {
+            for (i, &limb) in v.iter().take(words).enumerate() {
+                g.b.ins().store(g.flags.cells, limb, cell, 8 * i as i32);
+            }
+            Ok(())
+        })
+    }
+
+    /// Notes a checksum that differs from what is expected.
+    fn verify_checksum(&mut self, found: Value, checksum: &Expr) -> Result<()> {
+        let found = self.resize(vec![found], 64, checksum.ty.width(), false);
+        let expected = self.value(checksum)?;
+        let same = self.wide_eq(&found, &expected);
+        let same = self.b.ins().uextend(types::I64, same);
+        let error = self.p.standard.checksum_error;
+        let old = self.read(error)[0];
+        let wrong = self.c64(1);
+        let new = self.b.ins().select(same, old, wrong);
+        self.write(error, &[new]);
+        Ok(())
+    }
+
+    fn population_count(&mut self, value: &Expr, to: SlotId) -> Result<()> {
+        let limbs = self.value(value)?;
+        let mut sum = self.c64(0);
+        for limb in limbs {
+            let ones = self.b.ins().popcnt(limb);
+            sum = self.b.ins().iadd(sum, ones);
+        }
+        let ones = self.fit(vec![sum], 64, to);
+        self.write(to, &ones);
+        Ok(())
     }
 
     /// Converts a value to a slot's type.
@@ -293,7 +300,7 @@ impl Emitter<'_> {
         let width: u32 = data.iter().map(|e| e.ty.width()).sum();
         let whole = self.join(&parts)?;
         let bytes = width.div_ceil(8);
-        let padded = self.wide_shl(&whole, bytes * 8 - width, crate::emit::wide::limbs(bytes * 8));
+        let padded = self.wide_shl(&whole, bytes * 8 - width, crate::emit::layout::limbs(bytes * 8));
         let buffer = self.stack_buffer(bytes.div_ceil(8) as usize);
         self.store_bytes(self.flags.stack, buffer, 0, bytes, &padded);
         let length = self.c64(u64::from(bytes));
@@ -322,6 +329,20 @@ impl Emitter<'_> {
         let sum = self.wide_add(&base_value, &within);
         let v = self.fit(sum, width, to);
         self.write(to, &v);
+        Ok(())
+    }
+
+    fn hash_with_parameters(
+        &mut self,
+        algorithm: HashAlgorithm,
+        [first, second]: [&Expr; 2],
+        data: &[Expr],
+        to: SlotId,
+    ) -> Result<()> {
+        let words = [self.value(first)?[0], self.value(second)?[0]];
+        let packed = self.pack(data)?;
+        let crc = self.custom_crc(algorithm, words, packed);
+        self.write(to, &[crc]);
         Ok(())
     }
 

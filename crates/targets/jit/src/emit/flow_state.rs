@@ -4,16 +4,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use cranelift_codegen::ir::{InstBuilder, Value};
 use hopwright_ir::walk;
-use hopwright_ir::{
-    BinaryOp, Block, Expr, ExprKind, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type, UnaryOp,
-};
-use num_traits::ToPrimitive;
+use hopwright_ir::{BinaryOp, Block, Expr, ExprKind, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
 
-use crate::emit::schedule::{PointId, stage};
-use crate::emit::{Emitter, FRAME_WORDS};
-use crate::trace::Mode;
+use crate::emit::point::{PointId, actions_of, stage};
+
+/// The number of words of the frame that the loop uses: the address of the packet's descriptor, and the end of the
+/// descriptors.
+pub(crate) const FRAME_WORDS: u32 = 2;
 
 /// Whether a header of the in-place suffix was extracted on the paths to a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,14 +27,14 @@ pub(crate) enum SuffixState {
 /// A root: an address that other addresses are relative to. It is kept in a word of the frame and loaded where needed,
 /// because roots live too long to occupy registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Root(u32);
+pub(crate) struct Root(pub u32);
 
 impl Root {
     /// The packet's first byte.
     pub(crate) const START: Root = Root(0);
 
     /// The offset of its word in the frame, after the words of the loop.
-    fn place(self) -> i32 {
+    pub(crate) fn place(self) -> i32 {
         Root::place_of(self.0)
     }
 
@@ -159,7 +157,7 @@ pub(crate) struct TestSites<'a> {
 
 impl<'a> TestSites<'a> {
     /// The test sites of a pipeline, with parser states in this order, and further sites by stage. Point ids are those
-    /// of [`crate::emit::schedule`].
+    /// of [`crate::emit::point`].
     pub(crate) fn of(p: &Pipeline, states: &[usize], tail: &'a [HeaderId], more: &[(SlotId, u32)]) -> TestSites<'a> {
         let validity = p.slots.iter().map(|s| matches!(s.kind, SlotKind::Valid(_))).collect();
         let mut tests = TestSites { places: HashMap::new(), tail, validity };
@@ -215,7 +213,7 @@ impl<'a> TestSites<'a> {
             }
             StmtKind::Scope { body, .. } | StmtKind::Loop { body, .. } => self.block(p, body, &inner(1)),
             StmtKind::Apply { table, .. } => {
-                for (k, action) in crate::emit::table::actions_of(&p[*table]).iter().enumerate() {
+                for (k, action) in actions_of(&p[*table]).iter().enumerate() {
                     self.block(p, &p[*action].body, &inner(k + 1));
                 }
             }
@@ -237,17 +235,7 @@ impl<'a> TestSites<'a> {
                     }
                 }
             }
-            ExprKind::Unary(_, a) | ExprKind::Cast(a) | ExprKind::Slice { arg: a, .. } => self.expression(a, point_id),
-            ExprKind::Binary(_, a, b) => {
-                self.expression(a, point_id);
-                self.expression(b, point_id);
-            }
-            ExprKind::Mux(a, b, c) => {
-                for e in [a, b, c] {
-                    self.expression(e, point_id);
-                }
-            }
-            _ => {}
+            _ => walk::operands(e).into_iter().for_each(|operand| self.expression(operand, point_id)),
         }
     }
 
@@ -267,155 +255,5 @@ impl<'a> TestSites<'a> {
             a.values.iter().filter(|(s, v)| b.values.get(s) != Some(v)).map(|(s, _)| self.after(*s, point_id)).sum()
         };
         one_way(a, b) + one_way(b, a)
-    }
-}
-
-impl Emitter<'_> {
-    /// The known value of an expression.
-    pub(crate) fn known(&self, e: &Expr) -> Option<u64> {
-        let width = e.ty.width();
-        if width > 64 || matches!(e.ty, Type::Varbit(_)) {
-            return None;
-        }
-        let cut = |v: u64| if width == 64 { v } else { v & ((1 << width) - 1) };
-        let is_bits = |e: &Expr| matches!(e.ty, Type::Bool | Type::Bits(_)) && e.ty.width() <= 64;
-        match &e.kind {
-            ExprKind::Const(v) => v.to_u64(),
-            ExprKind::Slot(slot) => self.flow.value(*slot),
-            ExprKind::Cast(a) if is_bits(a) && is_bits(e) => self.known(a).map(cut),
-            ExprKind::Slice { arg, lo, .. } if is_bits(arg) => self.known(arg).map(|v| cut(v >> lo)),
-            ExprKind::Unary(UnaryOp::Not, a) => self.known(a).map(|v| v ^ 1),
-            ExprKind::Unary(UnaryOp::BitNot, a) => self.known(a).map(|v| cut(!v)),
-            ExprKind::Mux(c, a, b) => self.known(if self.known(c)? == 1 { a } else { b }),
-            ExprKind::Binary(op, a, b) if is_bits(a) && is_bits(b) => {
-                let (x, y) = (self.known(a), self.known(b));
-                match (op, x, y) {
-                    (BinaryOp::LogicalAnd | BinaryOp::And, Some(0), _) => Some(0),
-                    (BinaryOp::LogicalAnd | BinaryOp::And, _, Some(0)) => Some(0),
-                    (BinaryOp::LogicalAnd | BinaryOp::And, Some(x), Some(y)) => Some(x & y),
-                    (BinaryOp::LogicalOr, Some(1), _) | (BinaryOp::LogicalOr, _, Some(1)) => Some(1),
-                    (BinaryOp::LogicalOr | BinaryOp::Or, Some(x), Some(y)) => Some(x | y),
-                    (BinaryOp::Xor, Some(x), Some(y)) => Some(x ^ y),
-                    (BinaryOp::Add, Some(x), Some(y)) => Some(cut(x.wrapping_add(y))),
-                    (BinaryOp::Sub, Some(x), Some(y)) => Some(cut(x.wrapping_sub(y))),
-                    (BinaryOp::Eq, Some(x), Some(y)) => Some(u64::from(x == y)),
-                    (BinaryOp::Ne, Some(x), Some(y)) => Some(u64::from(x != y)),
-                    (BinaryOp::Lt, Some(x), Some(y)) => Some(u64::from(x < y)),
-                    (BinaryOp::Le, Some(x), Some(y)) => Some(u64::from(x <= y)),
-                    (BinaryOp::Gt, Some(x), Some(y)) => Some(u64::from(x > y)),
-                    (BinaryOp::Ge, Some(x), Some(y)) => Some(u64::from(x >= y)),
-                    (BinaryOp::Concat, Some(x), Some(y)) if b.ty.width() < 64 => Some(x << b.ty.width() | y),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
-    /// Records the outcome of a condition.
-    pub(crate) fn assume(&mut self, cond: &Expr, truth: bool) {
-        match &cond.kind {
-            ExprKind::Slot(slot) => self.flow.set(*slot, u64::from(truth)),
-            ExprKind::Cast(a) if a.ty == Type::Bits(1) || a.ty == Type::Bool => {
-                if let ExprKind::Slot(slot) = a.kind {
-                    self.flow.set(slot, u64::from(truth));
-                }
-            }
-            ExprKind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => {
-                let equal = (*op == BinaryOp::Eq) == truth;
-                for (slot, constant) in [(a, b), (b, a)] {
-                    let (ExprKind::Slot(slot), Some(v)) = (&slot.kind, constant.as_const()) else { continue };
-                    self.assume_value(*slot, constant.ty, v.to_u64(), equal);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Records that a slot has a value, or does not have it.
-    pub(crate) fn assume_value(&mut self, slot: SlotId, ty: Type, value: Option<u64>, equal: bool) {
-        match value {
-            // Known values are one word; a wider slot's value cannot be recorded.
-            Some(v) if equal && ty.width() <= 64 => self.flow.set(slot, v),
-            Some(v) if ty.width() == 1 => self.flow.set(slot, v ^ 1),
-            _ => {}
-        }
-    }
-
-    /// Forgets the values of a header's fields.
-    pub(crate) fn forget_fields(&mut self, header: HeaderId) {
-        for field in &self.p[header].fields {
-            self.flow.forget(field.slot);
-        }
-    }
-
-    /// The address of a root.
-    pub(crate) fn root(&mut self, root: Root) -> Value {
-        match &self.mode {
-            Mode::Trace(build) => build.roots[root.0 as usize],
-            _ => self.load_frame(root.place()),
-        }
-    }
-
-    /// Makes an address a root.
-    pub(crate) fn new_root(&mut self, address: Value) -> At {
-        let root = Root(self.new_words(1));
-        self.store_frame(root.place(), address);
-        self.keep_root(root);
-        At { root, offset: 0 }
-    }
-
-    /// Allocates words in the frame and returns the number of the first.
-    pub(crate) fn new_words(&mut self, words: u32) -> u32 {
-        let first = self.roots;
-        self.roots += words;
-        let needed = Root::place_of(self.roots) as u32;
-        let data = &mut self.b.func.sized_stack_slots[self.frame];
-        data.size = data.size.max(needed);
-        first
-    }
-
-    /// In traces, a root is loaded only once. The load hides the root's computation from Cranelift, which would
-    /// otherwise fold it into addresses and keep its operands alive.
-    pub(crate) fn keep_root(&mut self, root: Root) {
-        if self.is_trace() {
-            let address = self.load_frame(root.place());
-            if let Mode::Trace(build) = &mut self.mode {
-                build.roots.resize(root.0 as usize + 1, address);
-                build.roots[root.0 as usize] = address;
-            }
-        }
-    }
-
-    /// The value of an address.
-    pub(crate) fn address(&mut self, at: At) -> Value {
-        let root = self.root(at.root);
-        match at.offset {
-            0 => root,
-            offset => self.b.ins().iadd_imm_s(root, i64::from(offset)),
-        }
-    }
-
-    /// The parser's cursor. If it is not known, it becomes a root.
-    pub(crate) fn cursor_at(&mut self) -> At {
-        if let Some(at) = self.flow.cursor {
-            return at;
-        }
-        let v = self.b.use_var(self.cursor);
-        let at = self.new_root(v);
-        self.flow.cursor = Some(at);
-        at
-    }
-
-    /// Sets the parser's cursor.
-    pub(crate) fn set_cursor(&mut self, at: At) {
-        let v = self.address(at);
-        self.b.def_var(self.cursor, v);
-        self.flow.cursor = Some(at);
-    }
-
-    /// Whether a header is known to be valid or invalid.
-    pub(crate) fn known_valid(&self, header: HeaderId) -> Option<bool> {
-        self.flow.value(self.p[header].valid).map(|v| v != 0)
     }
 }

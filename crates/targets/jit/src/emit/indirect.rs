@@ -10,7 +10,7 @@ use hopwright_ir::{Expr, ExternId, ExternKind, SlotId, Table, TableId};
 use crate::Unsupported;
 use crate::code::libcalls::{self, Libcall};
 use crate::emit::Emitter;
-use crate::emit::schedule::PointId;
+use crate::emit::point::PointId;
 use crate::emit::table::lead_word;
 use hopwright_abi::{ExternHandle, METER_COLOR, METER_EXECUTE, NO_METER, meter_word};
 

@@ -276,3 +276,8 @@ fn has_loop(pipeline: &Pipeline) -> bool {
     }
     found
 }
+
+/// The number of limbs of a value. A value of width 0 has one, which is zero.
+pub(crate) fn limbs(width: u32) -> usize {
+    width.div_ceil(64).max(1) as usize
+}

@@ -1,24 +1,31 @@
 //! The emitter: generates a function from a pipeline, statement by statement. This module contains the function's
 //! frame: arguments, the loop over packets, the order of v1model's blocks, and access to slots.
 
+mod bounds;
 pub(crate) mod bytes;
 pub(crate) mod control_plane;
 pub(crate) mod deparse;
+pub(crate) mod edges;
+pub(crate) mod emit_sites;
 mod ends;
 pub(crate) mod expr;
 pub(crate) mod externs;
 pub(crate) mod flow_state;
 mod frame;
+pub(crate) mod header_table;
 pub(crate) mod headers;
 pub(crate) mod indirect;
+mod known;
 pub(crate) mod layout;
 pub(crate) mod lookup;
 pub(crate) mod memory;
 pub(crate) mod parser;
+pub(crate) mod point;
 pub(crate) mod schedule;
 mod slots;
 pub(crate) mod stmt;
 pub(crate) mod suspension;
+pub(crate) mod suspension_plan;
 pub(crate) mod table;
 pub(crate) mod varbit;
 pub(crate) mod wide;
@@ -40,18 +47,16 @@ use hopwright_ir::{Pipeline, Span, Stmt, Type};
 
 use crate::Unsupported;
 use crate::code::libcalls::Libcall;
-use crate::emit::deparse::Deparse;
-use crate::emit::flow_state::{FlowState, Root, TestSites};
-use crate::emit::headers::{HeaderTable, HeaderUses};
-use crate::emit::layout::{Layout, Place};
+use crate::emit::edges::Schedule;
+use crate::emit::emit_sites::Deparse;
+use crate::emit::flow_state::{FRAME_WORDS, FlowState, Root, TestSites};
+use crate::emit::header_table::{HeaderTable, HeaderUses};
+use crate::emit::layout::{Layout, Place, limbs};
 use crate::emit::memory::MemoryKinds;
-use crate::emit::schedule::{Context, Point, PointId, Schedule, stage};
-use crate::emit::suspension::{EntryPoint, SuspensionPlan};
-use crate::emit::wide::limbs;
-use crate::trace::Mode;
-use crate::trace::batch_invariants::BatchInvariant;
+use crate::emit::point::{Context, Point, PointId, PointPlace, stage};
+use crate::emit::suspension_plan::{EntryPoint, SuspensionPlan};
 use crate::trace::batch_splitting::TraceShape;
-use crate::trace::tree::PointPlace;
+use crate::trace::mode::{BatchInvariant, Mode};
 use crate::trace_ir::codegen;
 use hopwright_abi::{self as abi, Interface, Pause, PauseLayout};
 
@@ -70,9 +75,21 @@ pub(crate) struct Signatures {
     pub block: SigRef,
 }
 
-/// The number of words of the frame that the loop uses: the address of the packet's descriptor, and the end of the
-/// descriptors.
-pub(crate) const FRAME_WORDS: u32 = 2;
+impl Signatures {
+    fn import(b: &mut FunctionBuilder, call_conv: CallConv) -> Signatures {
+        let mut signature = |params: &[cranelift_codegen::ir::Type], results: usize| {
+            let mut s = Signature::new(call_conv);
+            s.params.extend(params.iter().map(|&t| AbiParam::new(t)));
+            s.returns.extend(vec![AbiParam::new(types::I64); results]);
+            b.import_signature(s)
+        };
+        Signatures {
+            lookup: signature(&[types::I64, types::I64], 1),
+            method: signature(&[types::I64, types::I32, types::I64], 0),
+            block: signature(&[types::I64; 3], 2),
+        }
+    }
+}
 
 /// What to emit, and how.
 pub(crate) struct Job<'a> {
@@ -179,53 +196,29 @@ impl<'a> Emitter<'a> {
         wanted: &HeaderUses,
     ) -> Result<(FunctionBuilder<'a>, Output)> {
         let flags = MemoryKinds::new(b.func);
-        let mut signature = |params: &[cranelift_codegen::ir::Type], results: usize| {
-            let mut s = Signature::new(call_conv);
-            s.params.extend(params.iter().map(|&t| AbiParam::new(t)));
-            s.returns.extend(vec![AbiParam::new(types::I64); results]);
-            b.import_signature(s)
-        };
-        let signatures = Signatures {
-            lookup: signature(&[types::I64, types::I64], 1),
-            method: signature(&[types::I64, types::I32, types::I64], 0),
-            block: signature(&[types::I64; 3], 2),
-        };
-        let slot =
-            |b: &mut FunctionBuilder| b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
-        let (key_slot, spare_slot) = (slot(&mut b), slot(&mut b));
+        let signatures = Signatures::import(&mut b, call_conv);
+        let (key_slot, spare_slot) = (words(&mut b, 1), words(&mut b, 1));
 
         let prologue = b.create_block();
         b.append_block_params_for_function_params(prologue);
         b.switch_to_block(prologue);
         b.seal_block(prologue);
-        let args: Vec<Value> = b.block_params(prologue).to_vec();
-        let (runtime, first, count) = (args[0], args[1], args[2]);
-        let pointer = |b: &mut FunctionBuilder, at: usize| b.ins().load(types::I64, flags.runtime, runtime, at as i32);
-        let tables = pointer(&mut b, offset_of!(abi::Runtime, tables));
-        let externs = pointer(&mut b, offset_of!(abi::Runtime, externs));
-        let functions = pointer(&mut b, offset_of!(abi::Runtime, functions));
+        let [runtime, first, count] = [0, 1, 2].map(|i| b.block_params(prologue)[i]);
+        let mut pointer = |at: usize| b.ins().load(types::I64, flags.runtime, runtime, at as i32);
+        let tables = pointer(offset_of!(abi::Runtime, tables));
+        let externs = pointer(offset_of!(abi::Runtime, externs));
+        let functions = pointer(offset_of!(abi::Runtime, functions));
 
         let slots = variables(&mut b, p, layout);
         let headers = HeaderTable::new(&mut b, layout, wanted);
         let steps = layout.counts_steps.then(|| b.declare_var(types::I64));
-        let cursor = b.declare_var(types::I64);
-        let suffix_start = b.declare_var(types::I64);
-        let port_variable = b.declare_var(types::I64);
+        let [cursor, suffix_start, port] = std::array::from_fn(|_| b.declare_var(types::I64));
         let state_order = parser_graph::order(p);
         let in_parser = Rc::new(Context { parsed: Some(Point::stage(stage::PARSED)), ..Context::default() });
-        let (next_packet, drop, fault, no_headroom, stop) =
-            (b.create_block(), b.create_block(), b.create_block(), b.create_block(), b.create_block());
+        let [next_packet, drop, fault, no_headroom, stop, top, out] = std::array::from_fn(|_| b.create_block());
         b.set_cold_block(fault);
         b.set_cold_block(no_headroom);
-
-        let (top, out) = (b.create_block(), b.create_block());
-        let bytes = b.ins().imul_imm_u(count, size_of::<abi::Packet>() as i64);
-        let beyond = b.ins().iadd(first, bytes);
-        let words = StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * (FRAME_WORDS + 1), 3);
-        let frame = b.create_sized_stack_slot(words);
-        let address = b.ins().stack_addr(types::I64, frame, 0);
-        b.ins().store(flags.packet_word(0), first, address, 0);
-        b.ins().store(flags.batch_words, beyond, address, 8);
+        let frame = frame(&mut b, &flags, first, count);
         b.ins().brif(count, top, &[], out, &[]);
         b.switch_to_block(top);
 
@@ -254,12 +247,12 @@ impl<'a> Emitter<'a> {
             steps,
             cursor,
             suffix_start,
-            port: port_variable,
+            port,
             flow: FlowState::none(p.headers.len()),
             context: Rc::default(),
             in_parser,
             schedule: Schedule::default(),
-            tests: TestSites::of(p, &state_order, &layout.suffix.headers, &suspension::test_sites(&plan.slots)),
+            tests: TestSites::of(p, &state_order, &layout.suffix.headers, &suspension_plan::test_sites(&plan.slots)),
             reach: parser_graph::reach(p, &state_order),
             state_order,
             entries: HashMap::new(),
@@ -277,24 +270,28 @@ impl<'a> Emitter<'a> {
         g.packet_body()?;
         g.verdicts();
         g.emit_side_exit(next_packet, call_conv);
+        Ok(g.end_function(top, out))
+    }
 
-        g.clear_location();
-        g.enter(next_packet);
-        let (descriptor, beyond) = (g.descriptor(), g.load_batch_word(8));
-        let following = g.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
-        g.store_frame(0, following);
-        let more = g.b.ins().icmp(IntCC::UnsignedLessThan, following, beyond);
-        g.b.ins().brif(more, top, &[], out, &[]);
-        if !plan.slots.any() {
-            g.b.seal_block(stop);
+    /// Ends the function behind the code of a packet: `top` is where each packet begins, `out` where the batch ends.
+    fn end_function(mut self, top: Block, out: Block) -> (FunctionBuilder<'a>, Output) {
+        self.clear_location();
+        self.enter(self.next_packet);
+        let (descriptor, beyond) = (self.descriptor(), self.load_batch_word(8));
+        let following = self.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
+        self.store_frame(0, following);
+        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, following, beyond);
+        self.b.ins().brif(more, top, &[], out, &[]);
+        if !self.plan.slots.any() {
+            self.b.seal_block(self.stop);
         } else {
-            g.enter(stop);
-            let descriptor = g.descriptor();
-            let following = g.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
-            g.b.ins().return_(&[following]);
+            self.enter(self.stop);
+            let descriptor = self.descriptor();
+            let following = self.b.ins().iadd_imm_s(descriptor, size_of::<abi::Packet>() as i64);
+            self.b.ins().return_(&[following]);
         }
-        let shape = g.shape(top, out);
-        let Emitter { mut b, places, headers, mode, .. } = g;
+        let shape = self.shape(top, out);
+        let Emitter { mut b, places, headers, mode, .. } = self;
         b.seal_block(top);
         b.seal_block(out);
         b.switch_to_block(out);
@@ -304,7 +301,7 @@ impl<'a> Emitter<'a> {
             Mode::Profile(points) => points.list(),
             _ => Vec::new(),
         };
-        Ok((b, Output { places, missing: headers.missing(), points, shape }))
+        (b, Output { places, missing: headers.missing(), points, shape })
     }
 
     /// The structure of a trace function.
@@ -584,6 +581,21 @@ impl<'a> Emitter<'a> {
         let call = self.b.ins().call_indirect(signature, callee, args);
         self.b.inst_results(call).first().copied()
     }
+}
+
+fn words(b: &mut FunctionBuilder, count: u32) -> StackSlot {
+    b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * count, 3))
+}
+
+/// The frame of the loop over a batch, see [`FRAME_WORDS`].
+fn frame(b: &mut FunctionBuilder, flags: &MemoryKinds, first: Value, count: Value) -> StackSlot {
+    let bytes = b.ins().imul_imm_u(count, size_of::<abi::Packet>() as i64);
+    let beyond = b.ins().iadd(first, bytes);
+    let frame = words(b, FRAME_WORDS + 1);
+    let address = b.ins().stack_addr(types::I64, frame, 0);
+    b.ins().store(flags.packet_word(0), first, address, 0);
+    b.ins().store(flags.batch_words, beyond, address, 8);
+    frame
 }
 
 fn variables(b: &mut FunctionBuilder, p: &Pipeline, layout: &Layout) -> Vec<Vec<Variable>> {

@@ -14,8 +14,8 @@ use crate::Unsupported;
 use crate::emit::Emitter;
 use crate::emit::bytes::Window;
 use crate::emit::flow_state::{At, SuffixState};
-use crate::emit::schedule::{Point, PointId, PointKind, stage, sub};
-use crate::trace::Mode;
+use crate::emit::point::{Point, PointId, PointKind, stage, sub};
+use crate::trace::mode::Mode;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 

@@ -6,7 +6,6 @@
 //! [`VARIANTS`] times per point. A condition is thus tested once, and its outcome stays known. Paths that few packets
 //! take share copies.
 
-use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use cranelift_codegen::ir::{Block, InstBuilder};
@@ -14,10 +13,10 @@ use hopwright_ir::{BinaryOp, Expr, ExprKind, Stmt, StmtKind, UnaryOp};
 
 use crate::Unsupported;
 use crate::emit::Emitter;
+use crate::emit::edges::Edge;
 use crate::emit::flow_state::FlowState;
-use crate::emit::table::ActionContext;
-use crate::trace::Mode;
-use crate::trace::tree::PointPlace;
+use crate::emit::point::{Point, PointId, PointKind, PointPlace, stage, sub};
+use crate::trace::mode::Mode;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -29,127 +28,6 @@ const COMPARED: usize = 32;
 
 /// The number of blocks beyond which no copies are made.
 const BLOCKS: usize = 6_000;
-
-/// A point id: indices of statements and of their parts, outermost first. Program order is lexicographic order.
-pub(crate) type PointId = Vec<u32>;
-
-/// First numbers of point ids.
-pub(crate) mod stage {
-    pub(crate) const PARSER: u32 = 0;
-    pub(crate) const PARSED: u32 = 1;
-    pub(crate) const VERIFY: u32 = 2;
-    pub(crate) const VERIFIED: u32 = 3;
-    pub(crate) const INGRESS: u32 = 4;
-    pub(crate) const ADMITTED: u32 = 5;
-    pub(crate) const ENTERING: u32 = 6;
-    pub(crate) const EGRESS: u32 = 7;
-    pub(crate) const LEAVING: u32 = 8;
-    pub(crate) const LEFT: u32 = 9;
-    pub(crate) const COMPUTE: u32 = 10;
-    pub(crate) const COMPUTED: u32 = 11;
-    pub(crate) const DEPARSER: u32 = 12;
-    pub(crate) const ASSEMBLE: u32 = 13;
-    pub(crate) const REBUILD: u32 = 14;
-    pub(crate) const INGRESS_PAUSE: u32 = 15;
-    pub(crate) const EGRESS_PAUSE: u32 = 16;
-    pub(crate) const SENT_PAUSE: u32 = 17;
-    pub(crate) const DROPPED: u32 = 18;
-}
-
-/// A place in the program where paths meet.
-#[derive(Clone)]
-pub(crate) struct Point<'a>(Rc<PointData<'a>>);
-
-struct PointData<'a> {
-    point_id: PointId,
-    what: PointKind<'a>,
-    context: Rc<Context<'a>>,
-    /// Whether few packets reach it.
-    cold: bool,
-}
-
-/// The context of a point.
-#[derive(Clone, Default)]
-pub(crate) struct Context<'a> {
-    /// The target of `exit`.
-    pub exit: Option<Point<'a>>,
-    /// Enclosing scopes and their ends.
-    pub scopes: Vec<(u32, Point<'a>)>,
-    /// The action whose body this is.
-    pub action: Option<ActionContext>,
-    /// In the parser: its end.
-    pub parsed: Option<Point<'a>>,
-}
-
-/// The code to emit at a point.
-#[derive(Clone)]
-pub(crate) enum PointKind<'a> {
-    /// Statements, of which the first has the id's last number, and the point after them.
-    Stmts(&'a [Stmt], Point<'a>),
-    /// A condition that is part of another.
-    Test { cond: &'a Expr, yes: Point<'a>, no: Point<'a> },
-    /// A loop's next iteration.
-    Loop(&'a [Stmt]),
-    /// A parser state.
-    State(usize),
-    /// A parser state's transition.
-    Transition(usize),
-    /// The end of parsing with an error.
-    Fail(&'a Expr),
-    /// The code between the program's blocks. The first number of the id says which.
-    Stage,
-}
-
-/// An edge to a point: the block that leads there, and the state at its end.
-pub(crate) struct Edge {
-    block: Block,
-    flow: FlowState,
-}
-
-/// Points that have yet to be emitted.
-#[derive(Default)]
-pub(crate) struct Schedule<'a> {
-    pending: BTreeMap<PointId, (Point<'a>, Vec<Edge>)>,
-    /// Code with a single copy, because back edges lead to it.
-    once: HashMap<PointId, Block>,
-    /// Blocks that may still get predecessors.
-    open: Vec<Block>,
-    blocks: usize,
-}
-
-impl<'a> Point<'a> {
-    pub(crate) fn new(point_id: PointId, what: PointKind<'a>, context: &Rc<Context<'a>>) -> Point<'a> {
-        Point(Rc::new(PointData { point_id, what, context: context.clone(), cold: false }))
-    }
-
-    /// The same point, marked as cold.
-    pub(crate) fn cold(self) -> Point<'a> {
-        let PointData { point_id, what, context, .. } = &*self.0;
-        Point(Rc::new(PointData {
-            point_id: point_id.clone(),
-            what: what.clone(),
-            context: context.clone(),
-            cold: true,
-        }))
-    }
-
-    pub(crate) fn stage(number: u32) -> Point<'a> {
-        Point::new(vec![number], PointKind::Stage, &Rc::default())
-    }
-
-    /// Returns the point of a list of statements, or the point after it if the list is empty.
-    pub(crate) fn stmts(prefix: PointId, body: &'a [Stmt], then: &Point<'a>, context: &Rc<Context<'a>>) -> Point<'a> {
-        if body.is_empty() {
-            return then.clone();
-        }
-        Point::new(sub(&prefix, 0), PointKind::Stmts(body, then.clone()), context)
-    }
-}
-
-/// The id of a part of a point.
-pub(crate) fn sub(point_id: &[u32], part: usize) -> PointId {
-    [point_id, &[part as u32]].concat()
-}
 
 /// The id of the next statement.
 fn next(point_id: &PointId) -> PointId {

@@ -10,7 +10,7 @@ use num_traits::ToPrimitive;
 use crate::Unsupported;
 use crate::emit::Emitter;
 use crate::emit::layout::Place;
-use crate::emit::schedule::{Point, PointId, sub};
+use crate::emit::point::{Point, PointId, sub};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 

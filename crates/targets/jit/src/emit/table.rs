@@ -10,42 +10,12 @@ use hopwright_ir::{ActionId, ExternId, Param, SlotId, Span, StmtKind, Table, Tab
 
 use crate::Unsupported;
 use crate::emit::Emitter;
-use crate::emit::schedule::{Point, PointId, sub};
-use crate::emit::suspension::EntryPoint;
+use crate::emit::point::{ActionContext, ParamPlace, Point, PointId, actions_of, sub};
+use crate::emit::suspension_plan::EntryPoint;
 use hopwright_abi::{ActionEntry, CounterCell, NO_ENTRY_INDEX, index_word, lead_words, meter_word};
 use hopwright_abi::{ArgumentPlace, DataLayout};
 
 type Result<T> = std::result::Result<T, Unsupported>;
-
-/// The position of a parameter in an entry.
-#[derive(Clone, Copy)]
-struct ParamPlace {
-    /// Offset of its number from the entry, and its size in bytes.
-    at: i32,
-    bytes: u32,
-    width: u32,
-}
-
-/// The action whose body is being emitted.
-#[derive(Clone)]
-pub(crate) struct ActionContext {
-    entry: Variable,
-    params: Rc<[ParamPlace]>,
-    /// The colour of the entry's direct meter.
-    pub color: Option<Variable>,
-    table: TableId,
-    /// The entry that was found, which is not that of a member that it refers to, and an offset from it.
-    found: (Variable, i32),
-}
-
-/// Returns the actions that a table's entries may have.
-pub(crate) fn actions_of(table: &Table) -> Vec<ActionId> {
-    let mut actions: Vec<ActionId> = table.actions.iter().map(|a| a.action).collect();
-    actions.push(table.default_action.action);
-    actions.sort();
-    actions.dedup();
-    actions
-}
 
 /// Offset of one of [`lead_words`] from the entry.
 pub(crate) fn lead_word(word: usize) -> usize {

@@ -7,14 +7,10 @@ use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
 
 use crate::code::libcalls::Libcall;
 use crate::emit::Emitter;
+use crate::emit::layout::limbs;
 
 /// The maximum depth of sums that are examined.
 const MASKS: u32 = 4;
-
-/// The number of limbs of a value. A value of width 0 has one, which is zero.
-pub(crate) fn limbs(width: u32) -> usize {
-    width.div_ceil(64).max(1) as usize
-}
 
 impl Emitter<'_> {
     pub(crate) fn c64(&mut self, value: u64) -> Value {

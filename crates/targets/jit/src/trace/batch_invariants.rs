@@ -8,20 +8,8 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use crate::emit::Emitter;
 use crate::emit::flow_state::Root;
+use crate::trace::mode::BatchInvariant;
 use hopwright_abi::ExternHandle;
-
-/// A value that is the same for all packets of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum BatchInvariant {
-    /// The state of the extern object whose handle is at this offset.
-    State(i32),
-    /// The result of [`hopwright_abi::BlockMethod::prepare`] for the handle at an offset, the function's address and
-    /// the number.
-    Prepared(i32, usize, u64),
-    /// The address of the generic function, used by side exits.
-    GenericFunction,
-    Runtime,
-}
 
 impl Emitter<'_> {
     /// Returns the value. In traces it is loaded from the frame; in the generic function Cranelift hoists its

@@ -2,39 +2,10 @@
 
 use std::fmt::Write;
 
-use hopwright_ir::{Pipeline, Span};
+use hopwright_ir::Pipeline;
 
-use crate::emit::schedule::stage;
-use crate::trace::Path;
-
-/// What is at a point of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PointPlace {
-    /// `state start`, `select`, `condition`, `ingress`; empty for statements.
-    pub what: String,
-    /// The P4 text, if the point has any.
-    pub span: Option<Span>,
-}
-
-impl PointPlace {
-    /// A point between the program's blocks.
-    pub(crate) fn of_stage(number: u32) -> PointPlace {
-        let what = match number {
-            stage::PARSED => "end of parser",
-            stage::VERIFIED => "checksums verified",
-            stage::ADMITTED => "end of ingress",
-            stage::ENTERING => "egress",
-            stage::LEAVING | stage::LEFT => "end of egress",
-            stage::COMPUTED => "checksums computed",
-            stage::ASSEMBLE => "headers assembled",
-            stage::REBUILD => "headers rebuilt",
-            stage::DROPPED => "dropped",
-            stage::INGRESS_PAUSE | stage::EGRESS_PAUSE | stage::SENT_PAUSE => "requests to the traffic manager",
-            _ => "",
-        };
-        PointPlace { what: what.into(), span: None }
-    }
-}
+use crate::emit::point::PointPlace;
+use crate::trace::mode::Path;
 
 /// A path, the number of packets on it, and whether it has a trace.
 pub(crate) struct Profiled<'a> {

@@ -259,16 +259,6 @@ impl Run<'_> {
             Op::Length => (self.input.packet.len() as u32).into(),
             Op::IngressPort => (self.input.port & 0x1ff).into(),
             Op::Now => self.input.now_us.into(),
-            Op::QueueDepth(port, priority) => {
-                let (port, priority) = (self.number(*port)? as u16, self.number(*priority)? as u8);
-                let depth = self.environment.queue_depth(port, priority);
-                depth.ok_or_else(|| answer(format!("the depth of queue {port}.{priority}")))?.into()
-            }
-            Op::QueueWait(port, priority) => {
-                let (port, priority) = (self.number(*port)? as u16, self.number(*priority)? as u8);
-                let wait = self.environment.queue_wait(port, priority);
-                wait.ok_or_else(|| answer(format!("the waiting time of queue {port}.{priority}")))?.into()
-            }
             Op::Lookup { table, keys } => {
                 let keys = self.all(keys)?;
                 let found = self.environment.lookup(table, &keys);
@@ -283,32 +273,6 @@ impl Run<'_> {
                     Some(argument) if found.action == *action => argument.clone(),
                     _ => return Err(EvalError::Invalid(format!("an entry has not the action {action}"))),
                 }
-            }
-            Op::Member { set, keys } => {
-                let keys = self.all(keys)?;
-                let member = self.environment.is_member(set, &keys);
-                u32::from(member.ok_or_else(|| answer(format!("whether {} is in {set}", shown(&keys))))?).into()
-            }
-            Op::Register { register, index } => {
-                let index = self.number(*index)?;
-                let cell = self.environment.register(register, index);
-                cell.ok_or_else(|| answer(format!("cell {index} of {register}")))?
-            }
-            Op::Color { meter, of } => {
-                let index = match values[*of].ty {
-                    ValueType::Entry if !self.entry(*of)?.1.hit => {
-                        return Ok(Evaluated::Data(Value::new(0u32, width)));
-                    }
-                    ValueType::Entry => None,
-                    ValueType::Data(_) => Some(self.number(*of)?),
-                };
-                let color = self.environment.color(meter, index);
-                color.ok_or_else(|| answer(format!("the colour of {meter}")))?.into()
-            }
-            Op::Call { function, args, result, .. } => {
-                let args = self.all(args)?;
-                let value = self.environment.call(function, &args, *result);
-                value.ok_or_else(|| answer(format!("{function}({})", shown(&args))))?
             }
             Op::Checksum { algorithm, parts } => {
                 let mut string = BitString::new();
@@ -339,8 +303,56 @@ impl Run<'_> {
                 let taken = if self.data(*condition)?.is_true() { then } else { otherwise };
                 return self.value(*taken);
             }
+            op @ (Op::QueueDepth(..)
+            | Op::QueueWait(..)
+            | Op::Member { .. }
+            | Op::Register { .. }
+            | Op::Color { .. }
+            | Op::Call { .. }) => self.answer(op)?,
         };
         Ok(Evaluated::Data(Value::new(bits, width)))
+    }
+
+    /// What the environment answers: state, and calls.
+    fn answer(&mut self, op: &Op) -> Result<BigUint, EvalError> {
+        let answer = |asked: String| EvalError::NoAnswer(asked);
+        Ok(match op {
+            Op::QueueDepth(port, priority) => {
+                let (port, priority) = (self.number(*port)? as u16, self.number(*priority)? as u8);
+                let depth = self.environment.queue_depth(port, priority);
+                depth.ok_or_else(|| answer(format!("the depth of queue {port}.{priority}")))?.into()
+            }
+            Op::QueueWait(port, priority) => {
+                let (port, priority) = (self.number(*port)? as u16, self.number(*priority)? as u8);
+                let wait = self.environment.queue_wait(port, priority);
+                wait.ok_or_else(|| answer(format!("the waiting time of queue {port}.{priority}")))?.into()
+            }
+            Op::Member { set, keys } => {
+                let keys = self.all(keys)?;
+                let member = self.environment.is_member(set, &keys);
+                u32::from(member.ok_or_else(|| answer(format!("whether {} is in {set}", shown(&keys))))?).into()
+            }
+            Op::Register { register, index } => {
+                let index = self.number(*index)?;
+                let cell = self.environment.register(register, index);
+                cell.ok_or_else(|| answer(format!("cell {index} of {register}")))?
+            }
+            Op::Color { meter, of } => {
+                let index = match self.ir.values[*of].ty {
+                    ValueType::Entry if !self.entry(*of)?.1.hit => return Ok(BigUint::ZERO),
+                    ValueType::Entry => None,
+                    ValueType::Data(_) => Some(self.number(*of)?),
+                };
+                let color = self.environment.color(meter, index);
+                color.ok_or_else(|| answer(format!("the colour of {meter}")))?.into()
+            }
+            Op::Call { function, args, result, .. } => {
+                let args = self.all(args)?;
+                let value = self.environment.call(function, &args, *result);
+                value.ok_or_else(|| answer(format!("{function}({})", shown(&args))))?
+            }
+            _ => return Err(EvalError::Invalid("the environment knows nothing of this operation".into())),
+        })
     }
 
     /// The byte that a base stands for.

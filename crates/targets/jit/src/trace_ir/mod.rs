@@ -22,14 +22,10 @@ pub mod text;
 pub mod values;
 pub mod verify;
 
-use std::sync::Arc;
-
 use hopwright_ir::Span;
 
+pub use values::{Name, Place};
 use values::{ValueId, Values};
-
-/// The name of a table, action, extern or place in the program.
-pub type Name = Arc<str>;
 
 /// A place in the program, with what is decided there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,15 +175,6 @@ pub enum Verdict {
     },
     /// It is dropped.
     Drop,
-}
-
-/// A byte of the packet as received: a constant distance behind a computed one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
-    /// `bit<32>`, bytes; `None` for zero.
-    pub base: Option<ValueId>,
-    /// Bytes behind the base.
-    pub offset: u32,
 }
 
 impl TraceIr {

@@ -4,6 +4,7 @@
 //! [`ValueId`]; operands always precede their uses.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use hopwright_ir::analysis::ranges::Range;
 use hopwright_ir::meter::Color;
@@ -11,7 +12,17 @@ use hopwright_ir::{BinaryOp, HashAlgorithm, Span, Type, UnaryOp, bits};
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
-use super::{Name, Place};
+/// The name of a table, action, extern or place in the program.
+pub type Name = Arc<str>;
+
+/// A byte of the packet as received: a constant distance behind a computed one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// `bit<32>`, bytes; `None` for zero.
+    pub base: Option<ValueId>,
+    /// Bytes behind the base.
+    pub offset: u32,
+}
 
 /// A value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -496,62 +507,67 @@ impl Values {
             BinaryOp::Eq | BinaryOp::Ne if left == Type::Bool => {
                 Some(if (op == BinaryOp::Eq) == ones { a } else { self.not(a) })
             }
-            BinaryOp::Eq | BinaryOp::Ne => match self[a].op.clone() {
-                Op::Cast(inner) if self.data_type(inner) == Some(Type::Bool) => {
-                    Some(if (op == BinaryOp::Eq) != zero { inner } else { self.not(inner) })
+            BinaryOp::Eq | BinaryOp::Ne => self.simplify_equality(op, a, constant, ty),
+            _ => None,
+        }
+    }
+
+    /// Simplifies a comparison, for equality or difference, with a constant.
+    fn simplify_equality(&mut self, op: BinaryOp, a: ValueId, constant: BigUint, ty: Type) -> Option<ValueId> {
+        let left = self.data_type(a)?;
+        match self[a].op.clone() {
+            Op::Cast(inner) if self.data_type(inner) == Some(Type::Bool) => {
+                Some(if (op == BinaryOp::Eq) != constant.is_zero() { inner } else { self.not(inner) })
+            }
+            // A shift that loses no bits.
+            Op::Binary(BinaryOp::Shl, inner, by) => {
+                let by = self.as_constant(by)?.to_u32().filter(|by| *by < left.width())?;
+                let fits =
+                    self[inner].range.is_some_and(|range| bits::fits(&(BigUint::from(range.hi) << by), left.width()));
+                if !fits {
+                    return None;
                 }
-                // A shift that loses no bits.
-                Op::Binary(BinaryOp::Shl, inner, by) => {
-                    let by = self.as_constant(by)?.to_u32().filter(|by| *by < left.width())?;
-                    let fits = self[inner]
-                        .range
-                        .is_some_and(|range| bits::fits(&(BigUint::from(range.hi) << by), left.width()));
-                    if !fits {
-                        return None;
-                    }
-                    if constant.trailing_zeros().is_some_and(|zeros| zeros < u64::from(by)) {
-                        return Some(self.truth(op == BinaryOp::Ne));
-                    }
-                    let constant = self.constant(constant >> by, left);
-                    Some(self.data(Op::Binary(op, inner, constant), ty))
+                if constant.trailing_zeros().is_some_and(|zeros| zeros < u64::from(by)) {
+                    return Some(self.truth(op == BinaryOp::Ne));
                 }
-                // Parts that are constant are known to be equal or not.
-                Op::Binary(BinaryOp::Concat, high, low) => {
-                    let width = self.width(low);
-                    let wanted = [(high, &constant >> width), (low, &constant & bits::mask(width))];
-                    let differs =
-                        |(part, wanted): &(ValueId, BigUint)| self.as_constant(*part).is_some_and(|c| c != wanted);
-                    if wanted.iter().any(differs) {
-                        return Some(self.truth(op == BinaryOp::Ne));
-                    }
-                    let (part, wanted) = wanted.into_iter().find(|(part, _)| {
-                        let other = if *part == high { low } else { high };
-                        self.as_constant(other).is_some()
-                    })?;
-                    let wanted = self.constant(wanted, self.data_type(part)?);
-                    Some(self.data(Op::Binary(op, part, wanted), ty))
+                let constant = self.constant(constant >> by, left);
+                Some(self.data(Op::Binary(op, inner, constant), ty))
+            }
+            // Parts that are constant are known to be equal or not.
+            Op::Binary(BinaryOp::Concat, high, low) => {
+                let width = self.width(low);
+                let wanted = [(high, &constant >> width), (low, &constant & bits::mask(width))];
+                let differs =
+                    |(part, wanted): &(ValueId, BigUint)| self.as_constant(*part).is_some_and(|c| c != wanted);
+                if wanted.iter().any(differs) {
+                    return Some(self.truth(op == BinaryOp::Ne));
                 }
-                // One of two constants.
-                Op::Mux(condition, x, y) if self.as_constant(x).is_some() && self.as_constant(y).is_some() => {
-                    let outcome = |v: ValueId| (self.as_constant(v) == Some(&constant)) == (op == BinaryOp::Eq);
-                    match (outcome(x), outcome(y)) {
-                        (true, false) => Some(condition),
-                        (false, true) => Some(self.not(condition)),
-                        (same, _) => Some(self.truth(same)),
+                let (part, wanted) = wanted.into_iter().find(|(part, _)| {
+                    let other = if *part == high { low } else { high };
+                    self.as_constant(other).is_some()
+                })?;
+                let wanted = self.constant(wanted, self.data_type(part)?);
+                Some(self.data(Op::Binary(op, part, wanted), ty))
+            }
+            // One of two constants.
+            Op::Mux(condition, x, y) if self.as_constant(x).is_some() && self.as_constant(y).is_some() => {
+                let outcome = |v: ValueId| (self.as_constant(v) == Some(&constant)) == (op == BinaryOp::Eq);
+                match (outcome(x), outcome(y)) {
+                    (true, false) => Some(condition),
+                    (false, true) => Some(self.not(condition)),
+                    (same, _) => Some(self.truth(same)),
+                }
+            }
+            // A zero-extended value is compared in its own width.
+            Op::Cast(inner) => match self.data_type(inner) {
+                Some(narrow @ Type::Bits(width)) if matches!(left, Type::Bits(wide) if wide > width) => {
+                    if bits::fits(&constant, width) {
+                        let constant = self.constant(constant, narrow);
+                        Some(self.data(Op::Binary(op, inner, constant), ty))
+                    } else {
+                        Some(self.truth(op == BinaryOp::Ne))
                     }
                 }
-                // A zero-extended value is compared in its own width.
-                Op::Cast(inner) => match self.data_type(inner) {
-                    Some(narrow @ Type::Bits(width)) if matches!(left, Type::Bits(wide) if wide > width) => {
-                        if bits::fits(&constant, width) {
-                            let constant = self.constant(constant, narrow);
-                            Some(self.data(Op::Binary(op, inner, constant), ty))
-                        } else {
-                            Some(self.truth(op == BinaryOp::Ne))
-                        }
-                    }
-                    _ => None,
-                },
                 _ => None,
             },
             _ => None,

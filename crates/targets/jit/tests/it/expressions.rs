@@ -60,8 +60,8 @@ fn leaf(ty: Type) -> BoxedStrategy<Expr> {
     prop_oneof![1 => literal, 3 => field].boxed()
 }
 
-/// The slot of field 0 of the only header: 16 of standard metadata, then its validity.
-const FIRST_FIELD: u32 = 17;
+/// The slot of field 0 of the only header: those of standard metadata come first.
+const FIRST_FIELD: u32 = 16;
 
 fn boolean(depth: u32) -> BoxedStrategy<Expr> {
     if depth == 0 {

@@ -1,5 +1,7 @@
 //! Integration tests of `hopwright-jit`, in one program.
 
+#[path = "../../../../compiler/ir/tests/it/builder/mod.rs"]
+mod builder;
 mod differential;
 mod expressions;
 mod externs;

@@ -7,7 +7,7 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use super::{Builder, Context, Place, Point, State, Step, What, sub};
-use crate::emit::schedule::{PointId, stage};
+use crate::emit::point::{PointId, stage};
 use crate::trace_ir::values::{Op, ValueId};
 use crate::trace_ir::{Effect, Verdict};
 

@@ -78,6 +78,26 @@ impl<'a> Builder<'a> {
                 let site = self.site(call.span, "");
                 self.guard(state, condition, true, &site)
             }
+            (ExternFn::AdjustChecksum | ExternFn::CustomCrc(_) | ExternFn::PopulationCount, _) => {
+                self.pure_call(state, call, context, false)
+            }
+            (ExternFn::Named { instance, .. }, _) => {
+                let attributes = instance.and_then(|id| self.attributes.get(id.index()));
+                match attributes {
+                    Some(attributes) if attributes.repeatable => {
+                        let cipher = attributes.block.is_some();
+                        self.pure_call(state, call, context, cipher)
+                    }
+                    _ => unsupported(self, state),
+                }
+            }
+            _ => self.checksum_call(state, call, context),
+        }
+    }
+
+    /// Calls that compute checksums of lists.
+    fn checksum_call(&mut self, state: &mut State, call: &ExternCall, context: &Context<'a>) -> Step {
+        match (&call.function, call.args.as_slice()) {
             (
                 ExternFn::Hash(algorithm),
                 [ExternArg::Out(to), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
@@ -127,20 +147,10 @@ impl<'a> Builder<'a> {
                 state.slots[to.index()] = self.ir.values.data(Op::Mux(condition, new, old), ty);
                 Ok(())
             }
-            (ExternFn::AdjustChecksum | ExternFn::CustomCrc(_) | ExternFn::PopulationCount, _) => {
-                self.pure_call(state, call, context, false)
+            _ => {
+                let site = self.site(call.span, "");
+                self.exit(state, &site)
             }
-            (ExternFn::Named { instance, .. }, _) => {
-                let attributes = instance.and_then(|id| self.attributes.get(id.index()));
-                match attributes {
-                    Some(attributes) if attributes.repeatable => {
-                        let cipher = attributes.block.is_some();
-                        self.pure_call(state, call, context, cipher)
-                    }
-                    _ => unsupported(self, state),
-                }
-            }
-            _ => unsupported(self, state),
         }
     }
 

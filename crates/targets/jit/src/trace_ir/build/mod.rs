@@ -22,8 +22,8 @@ use hopwright_source::stack;
 use super::values::{Op, ValueId};
 use super::verify::Established;
 use super::{Effect, End, Guard, Leaf, Name, NodeId, Place, Site, TraceIr, Verdict};
-use crate::emit::schedule::PointId;
-use crate::trace::Path;
+use crate::emit::point::PointId;
+use crate::trace::mode::Path;
 
 /// The maximum number of nodes of a tree.
 const MAX_NODES: usize = 4_000;
@@ -72,7 +72,7 @@ struct Stopped;
 
 type Step = Result<(), Stopped>;
 
-/// What a packet does next: a point of the program, as [`crate::emit::schedule`] numbers them.
+/// What a packet does next: a point of the program, as [`crate::emit::point`] numbers them.
 #[derive(Clone)]
 struct Point<'a>(Rc<PointData<'a>>);
 

@@ -9,7 +9,7 @@ use hopwright_ir::{
 use num_traits::ToPrimitive;
 
 use super::{Builder, Context, Place, Point, State, Step, What, sub};
-use crate::emit::schedule::{PointId, stage};
+use crate::emit::point::{PointId, stage};
 use crate::trace_ir::values::{Op, ValueId};
 
 /// The maximum number of a byte that a computed place may reach; packets are shorter.

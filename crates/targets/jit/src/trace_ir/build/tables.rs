@@ -5,8 +5,8 @@ use std::rc::Rc;
 use hopwright_ir::{ActionId, SlotId, Span, TableId, Type};
 
 use super::{Builder, COLOR, Context, Point, State, Step, sub};
-use crate::emit::schedule::PointId;
-use crate::emit::table::actions_of;
+use crate::emit::point::PointId;
+use crate::emit::point::actions_of;
 use crate::trace_ir::values::{Op, ValueId, ValueType};
 use crate::trace_ir::{Effect, Name};
 

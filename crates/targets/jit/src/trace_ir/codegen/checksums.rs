@@ -11,7 +11,7 @@ use num_traits::{ToPrimitive, Zero};
 use super::{Codegen, Result};
 use crate::code::libcalls::{self, Libcall};
 use crate::emit::externs::Sum16;
-use crate::emit::wide::limbs;
+use crate::emit::layout::limbs;
 use crate::trace_ir::values::{Op, ValueId};
 
 /// A multiple of 2^16 - 1 that keeps differences positive.

@@ -12,7 +12,7 @@ use num_traits::ToPrimitive;
 use super::stores::Piece;
 use super::{Codegen, Result};
 use crate::emit::bytes::int;
-use crate::trace::batch_invariants::BatchInvariant;
+use crate::trace::mode::BatchInvariant;
 use crate::trace_ir::values::{Op, ValueId, ValueType};
 use crate::trace_ir::{Effect, Leaf, Place, Verdict};
 

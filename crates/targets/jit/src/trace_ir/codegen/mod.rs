@@ -16,7 +16,6 @@ use std::collections::{HashMap, HashSet};
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
 use hopwright_ir::{BinaryOp, ExternCall, ExternId, StmtKind, TableId, Type, ValueSetId, walk};
 
-use self::stores::InImage;
 use super::recording::function_name;
 use super::values::{Invariance, Op, ValueId};
 use super::verify::Established;
@@ -24,9 +23,20 @@ use super::{End, NodeId, TraceIr};
 use crate::Unsupported;
 use crate::emit::Emitter;
 use crate::emit::flow_state::Root;
-use crate::trace::PacketLoads;
+use crate::trace::mode::PacketLoads;
 
 type Result<T> = std::result::Result<T, Unsupported>;
+
+/// The position of a value's bytes in packet order, for an argument of an entry.
+#[derive(Clone, Copy)]
+struct InImage {
+    entry: Value,
+    /// Offset from the entry.
+    at: i32,
+    width: u32,
+    /// Flags of loads.
+    flags: MemFlagsData,
+}
 
 /// Emits the processing of one packet by a tree.
 ///

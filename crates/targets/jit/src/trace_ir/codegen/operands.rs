@@ -13,12 +13,11 @@ use hopwright_ir::{ActionId, BinaryOp, ExternId, ExternKind, Key, TableId, Type,
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
-use super::stores::InImage;
-use super::{Codegen, Entry, Result};
+use super::{Codegen, Entry, InImage, Result};
 use crate::emit::bytes::{Window, int};
 use crate::emit::expr::ShiftBy;
 use crate::emit::flow_state::{At, Root};
-use crate::emit::wide::limbs;
+use crate::emit::layout::limbs;
 use crate::trace_ir::values::{Op, ValueId};
 
 /// The place of an action's argument in an entry.

@@ -1,23 +1,12 @@
 //! Stores of adjacent fields, in one header or in several, with the fewest instructions.
 
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Opcode, Value, ValueDef, types};
+use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
 
-use super::Codegen;
+use super::{Codegen, InImage};
 use crate::emit::bytes::int;
 
 /// The minimum number of bytes for which a copy from the entry is cheaper than stores of numbers.
 const LEAST_COPIED: i64 = 4;
-
-/// The position of a value's bytes in packet order, for an argument of an entry.
-#[derive(Clone, Copy)]
-pub(super) struct InImage {
-    pub entry: Value,
-    /// Offset from the entry.
-    pub at: i32,
-    pub width: u32,
-    /// Flags of loads.
-    pub flags: MemFlagsData,
-}
 
 /// A written field: its first bit relative to an address, its width, and its value.
 pub(super) struct Piece {
