@@ -188,13 +188,16 @@ pub(super) struct Entry {
     pub(super) stored: Rc<Vec<usize>>,
 }
 
+/// A variable, the bits of it that were compared, and the number that they are.
+type Fact = (SlotId, Rc<Value>, BigUint);
+
 /// What is known at a point.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) variables: Vec<Entry>,
     pub(super) masks: Masks,
     /// Values that variables have because branches compare them: as long as a variable has the bits that were compared.
-    pub(super) facts: Rc<Vec<(SlotId, Rc<Value>, BigUint)>>,
+    pub(super) facts: Rc<Vec<Fact>>,
 }
 
 impl Flow {
@@ -215,7 +218,7 @@ impl Flow {
         if Rc::ptr_eq(&self.facts, &other.facts) {
             return;
         }
-        let same = |(a, b): &(&(SlotId, Rc<Value>, BigUint), &(SlotId, Rc<Value>, BigUint))| {
+        let same = |(a, b): &(&Fact, &Fact)| {
             a.0 == b.0 && a.2 == b.2 && Rc::ptr_eq(&a.1, &b.1)
         };
         let common = self.facts.iter().zip(other.facts.iter()).take_while(same).count();
