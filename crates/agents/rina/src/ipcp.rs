@@ -281,7 +281,7 @@ impl Ipcp {
         self.receive_with(link, from, pdu, TTL, now);
     }
 
-    /// The same, for a PDU that this many members may still pass on, this one included.
+    /// The same of a PDU with the number of members that it may still pass, this one included.
     pub(crate) fn receive_with(&mut self, link: usize, from: Mac, pdu: &[u8], hops: u8, now: Duration) {
         let settings = self.settings.clone();
         let Ok((header, payload)) = settings.syntax.parse(pdu) else {

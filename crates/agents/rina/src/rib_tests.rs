@@ -16,7 +16,7 @@ fn message(rib: &Rib, key: &Key) -> Message {
     codec::write(key, &rib.objects.by_key[key], Duration::ZERO)
 }
 
-/// Moves messages between two RIBs until nothing is left; one message in `lost` is lost. Returns how many objects were sent.
+/// Moves messages between two RIBs until nothing is left; one in `lost` of them is lost. Returns how many objects were sent.
 fn exchange(a: &mut Rib, b: &mut Rib, now: &mut Duration, lost: usize) -> usize {
     let (mut random, mut objects) = (lost as u64, 0);
     // Drawn, since with every third message lost the answers would always be.

@@ -115,7 +115,7 @@ impl Sender {
         self.queue.len() < QUEUE
     }
 
-    /// Sets the most bytes of SDUs in a PDU, [`FRAGMENT`] at most.
+    /// Sets how many bytes of an SDU have room in a PDU, [`FRAGMENT`] at most.
     pub(crate) fn set_part(&mut self, part: usize) {
         self.part = part.min(FRAGMENT);
     }

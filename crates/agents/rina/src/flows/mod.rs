@@ -156,7 +156,7 @@ impl Flows {
         self.encrypts = true;
     }
 
-    /// Sets the most bytes of SDUs in a PDU.
+    /// Sets how many bytes of an SDU have room in a PDU.
     pub(crate) fn set_part(&mut self, part: usize) {
         self.part = part;
     }

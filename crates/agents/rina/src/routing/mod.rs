@@ -75,17 +75,17 @@ impl<'a> Graph<'a> {
             flows.push((members.len() - 1, remote, cost));
         }
         let places: HashMap<&Name, usize> = members.iter().enumerate().map(|(place, name)| (*name, place)).collect();
-        let mut advertised: Vec<Vec<(usize, u32)>> = vec![Vec::new(); members.len()];
+        let mut announced: Vec<Vec<(usize, u32)>> = vec![Vec::new(); members.len()];
         for (local, remote, cost) in flows {
-            advertised[local].extend(places.get(remote).map(|remote| (*remote, cost)));
+            announced[local].extend(places.get(remote).map(|remote| (*remote, cost)));
         }
         // Names and places have the same order.
-        let is_advertised =
-            |local: usize, remote: usize| advertised[local].binary_search_by_key(&remote, |(to, _)| *to).is_ok();
+        let is_announced =
+            |local: usize, remote: usize| announced[local].binary_search_by_key(&remote, |(to, _)| *to).is_ok();
         let both = |(local, flows): (usize, &Vec<(usize, u32)>)| {
-            flows.iter().copied().filter(|(remote, _)| is_advertised(*remote, local)).collect()
+            flows.iter().copied().filter(|(remote, _)| is_announced(*remote, local)).collect()
         };
-        let neighbours = advertised.iter().enumerate().map(both).collect();
+        let neighbours = announced.iter().enumerate().map(both).collect();
         let own = places.get(own).copied();
         Graph { members, neighbours, own }
     }
