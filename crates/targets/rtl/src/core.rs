@@ -101,16 +101,7 @@ impl Core {
         let zero = |v: Value| matches!(&design[v].op, Op::Const(bits) if bits.bits() == 0);
         let (ingress, egress) = (&design.ingress, &design.egress);
         let copies = !zero(ingress.multicast_group) || !zero(ingress.clone);
-        let mut refusals = Vec::new();
-        for emit in &egress.emits {
-            let regions = emit.pieces.iter().filter(|piece| matches!(piece, Piece::Region(_))).count();
-            let most = varbit_bytes(pipeline, emit);
-            if regions > 0 && most > MAX_REGION {
-                let message =
-                    format!("header `{}` has up to {most} bytes, of at most {MAX_REGION}", pipeline[emit.header].name);
-                refusals.push(Refusal { capability: Capability::VariableHeader, span: emit.span, message });
-            }
-        }
+        let mut refusals = long_headers(pipeline, &egress.emits);
         if copies {
             refusals.extend(shared_by_pipelines(pipeline, design));
         }
@@ -140,9 +131,8 @@ impl Core {
         } else {
             b.eq_const(spec, DROP_PORT)
         };
-        let resubmit = ingress.resubmit.map(|again| Again { loops: places[again.enable.index()], kept: again.kept });
-        let resubmit = resubmit.map(|Again { loops, kept }| {
-            let kept = places[kept.index()];
+        let resubmit = ingress.resubmit.map(|again| {
+            let (loops, kept) = (places[again.enable.index()], places[again.kept.index()]);
             let own = if copies { b.input(Input::Cloned) } else { b.boolean(false) };
             let own = b.not(own);
             Again { loops: b.and(loops, own), kept }
@@ -153,112 +143,80 @@ impl Core {
             let on = b.not(again.loops);
             something = b.and(something, on);
         }
-        for node in second {
-            b.span = node.span;
-            let mut op = node.op.clone();
-            op.map_operands(|v| places[v.index()]);
-            if let Some(enable) = op.enable_mut() {
-                *enable = b.and(*enable, something);
-            }
-            places.push(match op {
-                Op::Input(Input::QueueDepth) => b.constant(0u32, Input::QueueDepth.width()),
-                Op::Input(Input::EgressPort) if !copies => spec,
-                Op::Input(input @ (Input::EgressRid | Input::Cloned | Input::Replicated)) if !copies => {
-                    b.constant(0u32, input.width())
-                }
-                op => b.rebuild(op, node.width),
-            });
-        }
+        rebuild_egress(&mut b, second, &mut places, something, (!copies).then_some(spec));
         let at = |v: Value| places[v.index()];
-        let mut drop = b.or(nothing, at(egress.drop));
-        let headers: Vec<(Value, Vec<(Value, Value)>)> = egress
-            .emits
-            .iter()
-            .map(|emit| {
-                b.span = emit.span;
-                let pieces = emit.pieces.iter().map(|piece| match piece {
-                    Piece::Bits(v) => Piece::Bits(at(*v)),
-                    Piece::Region(v) => Piece::Region(at(*v)),
-                });
-                let (pieces, enable) = (pieces.collect::<Vec<_>>(), at(emit.enable));
-                (enable, forms(&mut b, enable, &pieces, varbit_bytes(pipeline, emit)))
-            })
-            .collect();
-        b.span = pipeline.deparser.span;
-        let (header, bytes, header_capacity) = assemble(&mut b, &headers);
-        let mut edits = Vec::new();
-        for edit in &egress.edits {
-            let (enable, offset, bits) = (at(edit.enable), at(edit.offset), at(edit.bits));
-            let bytes = b.width(bits) / 8;
-            for first in (0..bytes).step_by(MAX_EDIT as usize) {
-                let end = bytes.min(first + MAX_EDIT);
-                let by = b.constant(first, 16);
-                let offset = b.binary(Binary::Add, offset, by);
-                let bits = b.slice(bits, 8 * (bytes - first) - 1, 8 * (bytes - end));
-                edits.push(Edit { enable, offset, bits, span: edit.span });
-            }
-        }
-        let mut skip = at(egress.skip);
+        let drop = b.or(nothing, at(egress.drop));
+        let (header, bytes, header_capacity) = new_headers(&mut b, pipeline, &egress.emits, at);
+        let edits = short_edits(&mut b, &egress.edits, at);
+        let skip = at(egress.skip);
         let whole = b.input(Input::Length);
         let rest = b.binary(Binary::Sub, whole, skip);
         let own = (at(egress.truncate), at(egress.truncate_length));
         let (bytes, rest) = truncated(&mut b, own, truncation, bytes, rest);
         let none = b.constant(0u32, 16);
-        let mut header_bytes = b.mux(drop, none, bytes);
-        let mut length = b.mux(drop, none, rest);
-        let mut again = egress.recirculate.map(|again| {
+        let header_bytes = b.mux(drop, none, bytes);
+        let length = b.mux(drop, none, rest);
+        let again = egress.recirculate.map(|again| {
             let sent = b.not(drop);
             Again { loops: b.and(sent, at(again.enable)), kept: at(again.kept) }
         });
-        if let Some(Again { loops, kept }) = resubmit {
-            // The packet as it was received.
-            header_bytes = b.mux(loops, none, header_bytes);
-            skip = b.mux(loops, none, skip);
-            length = b.mux(loops, whole, length);
-            let on = b.not(loops);
-            drop = b.and(drop, on);
-            for edit in &mut edits {
-                edit.enable = b.and(edit.enable, on);
-            }
-            again = Some(match again {
-                Some(other) => Again { loops: b.or(loops, other.loops), kept: b.mux(loops, kept, other.kept) },
-                None => Again { loops, kept },
-            });
-        }
-        let nothing = [header_bytes, length].map(|bytes| b.eq_const(bytes, 0u32));
-        let nothing = b.and(nothing[0], nothing[1]);
-        let sends = b.not(nothing);
-        let (port, last) =
-            if copies { (b.input(Input::EgressPort), b.input(Input::LastCopy)) } else { (spec, b.boolean(true)) };
-        let design = b.design;
         let mut core = Core {
-            design,
+            design: Design::default(),
             copies: request,
-            last,
+            last: none,
             drop,
-            port,
+            port: spec,
             header,
             header_bytes,
             skip,
             length,
-            sends,
+            sends: none,
             header_capacity,
             edits,
             again,
         };
-        core.eliminate_dead(pipeline);
-        let places = hoist(&mut core.design);
-        core.map_outputs(&places);
-        let places = exclusive::merge(&mut core.design);
-        core.replaced(pipeline, &places);
-        if let Some(places) = registers::forward(&mut core.design) {
-            core.replaced(pipeline, &places);
+        if let Some(again) = resubmit {
+            core.resubmit(&mut b, again, whole, none);
         }
-        core.simplify(pipeline);
-        let places = windows::lower(&mut core.design, target);
-        core.replaced(pipeline, &places);
-        core.simplify(pipeline);
+        let nothing = [core.header_bytes, core.length].map(|bytes| b.eq_const(bytes, 0u32));
+        let nothing = b.and(nothing[0], nothing[1]);
+        core.sends = b.not(nothing);
+        (core.port, core.last) =
+            if copies { (b.input(Input::EgressPort), b.input(Input::LastCopy)) } else { (spec, b.boolean(true)) };
+        core.design = b.design;
+        core.optimise(pipeline, target);
         Ok(core)
+    }
+
+    /// The results of a packet that may enter again as it was received: `whole` bytes, and no new ones.
+    fn resubmit(&mut self, b: &mut Builder, Again { loops, kept }: Again, whole: Value, none: Value) {
+        self.header_bytes = b.mux(loops, none, self.header_bytes);
+        self.skip = b.mux(loops, none, self.skip);
+        self.length = b.mux(loops, whole, self.length);
+        let on = b.not(loops);
+        self.drop = b.and(self.drop, on);
+        for edit in &mut self.edits {
+            edit.enable = b.and(edit.enable, on);
+        }
+        self.again = Some(match self.again {
+            Some(other) => Again { loops: b.or(loops, other.loops), kept: b.mux(loops, kept, other.kept) },
+            None => Again { loops, kept },
+        });
+    }
+
+    fn optimise(&mut self, pipeline: &Pipeline, target: &Target) {
+        self.eliminate_dead(pipeline);
+        let places = hoist(&mut self.design);
+        self.map_outputs(&places);
+        let places = exclusive::merge(&mut self.design);
+        self.replaced(pipeline, &places);
+        if let Some(places) = registers::forward(&mut self.design) {
+            self.replaced(pipeline, &places);
+        }
+        self.simplify(pipeline);
+        let places = windows::lower(&mut self.design, target);
+        self.replaced(pipeline, &places);
+        self.simplify(pipeline);
     }
 
     /// The results; edits and then what passes again last.
@@ -326,6 +284,19 @@ impl Core {
         let places = self.design.remove_dead(pipeline, live);
         self.map_outputs(&places);
     }
+}
+
+/// Headers with a varbit field that is too long to be put together with others.
+fn long_headers(pipeline: &Pipeline, emits: &[Emit]) -> Vec<Refusal> {
+    let long = emits.iter().filter_map(|emit| {
+        let most = varbit_bytes(pipeline, emit);
+        let region = emit.pieces.iter().any(|piece| matches!(piece, Piece::Region(_)));
+        let message =
+            format!("header `{}` has up to {most} bytes, of at most {MAX_REGION}", pipeline[emit.header].name);
+        let refusal = Refusal { capability: Capability::VariableHeader, span: emit.span, message };
+        (region && most > MAX_REGION).then_some(refusal)
+    });
+    long.collect()
 }
 
 /// Moves what needs nothing of a copy from the second pipeline to the first, where it is computed once for a packet. Less waits with packets
@@ -476,6 +447,64 @@ fn forms(b: &mut Builder, enable: Value, pieces: &[Piece], most: u32) -> Vec<(Va
         (b.and(enable, here), b.concat(parts))
     });
     forms.collect()
+}
+
+/// Builds egress behind ingress, for packets that reach it. Without copies their port is known.
+fn rebuild_egress(b: &mut Builder, nodes: &[Node], places: &mut Vec<Value>, reached: Value, only_port: Option<Value>) {
+    for node in nodes {
+        b.span = node.span;
+        let mut op = node.op.clone();
+        op.map_operands(|v| places[v.index()]);
+        if let Some(enable) = op.enable_mut() {
+            *enable = b.and(*enable, reached);
+        }
+        places.push(match (op, only_port) {
+            (Op::Input(Input::QueueDepth), _) => b.constant(0u32, Input::QueueDepth.width()),
+            (Op::Input(Input::EgressPort), Some(port)) => port,
+            (Op::Input(input @ (Input::EgressRid | Input::Cloned | Input::Replicated)), Some(_)) => {
+                b.constant(0u32, input.width())
+            }
+            (op, _) => b.rebuild(op, node.width),
+        });
+    }
+}
+
+/// The headers that are sent, as [`assemble`] puts them together.
+fn new_headers(
+    b: &mut Builder,
+    pipeline: &Pipeline,
+    emits: &[Emit],
+    at: impl Fn(Value) -> Value,
+) -> (Value, Value, u32) {
+    let mut headers = Vec::new();
+    for emit in emits {
+        b.span = emit.span;
+        let pieces = emit.pieces.iter().map(|piece| match piece {
+            Piece::Bits(v) => Piece::Bits(at(*v)),
+            Piece::Region(v) => Piece::Region(at(*v)),
+        });
+        let (pieces, enable) = (pieces.collect::<Vec<_>>(), at(emit.enable));
+        headers.push((enable, forms(b, enable, &pieces, varbit_bytes(pipeline, emit))));
+    }
+    b.span = pipeline.deparser.span;
+    assemble(b, &headers)
+}
+
+/// Edits of at most [`MAX_EDIT`] bytes that do the same.
+fn short_edits(b: &mut Builder, edits: &[Edit], at: impl Fn(Value) -> Value) -> Vec<Edit> {
+    let mut short = Vec::new();
+    for edit in edits {
+        let (enable, offset, bits) = (at(edit.enable), at(edit.offset), at(edit.bits));
+        let bytes = b.width(bits) / 8;
+        for first in (0..bytes).step_by(MAX_EDIT as usize) {
+            let end = bytes.min(first + MAX_EDIT);
+            let by = b.constant(first, 16);
+            let offset = b.binary(Binary::Add, offset, by);
+            let bits = b.slice(bits, 8 * (bytes - first) - 1, 8 * (bytes - end));
+            short.push(Edit { enable, offset, bits, span: edit.span });
+        }
+    }
+    short
 }
 
 /// Puts headers behind each other: the bytes, their number (16 bits), and the most bytes there can be. Each header has a condition and

@@ -52,6 +52,6 @@ pub fn compile(pipeline: &Pipeline, target: &Target) -> Result<Hardware, Vec<Ref
     let core = Core::of(pipeline, &design, target)?;
     let schedule = Schedule::of(pipeline, &core.design, &core.outputs(), target);
     let verilog = sv::emit(pipeline, &core, &schedule, target)?;
-    let shell = target.shell.module(&verilog.name, target);
+    let shell = target.shell.module(&verilog.name, target.bus_bytes);
     Ok(Hardware { target: target.clone(), core, schedule, verilog, shell })
 }

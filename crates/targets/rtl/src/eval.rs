@@ -307,23 +307,32 @@ impl<S: Store> Evaluator<S> {
                 string.push(state.get(*data), width(*data));
                 hash::hash(*algorithm, string.as_bytes()).into()
             }
-            Op::Extern { instance, method, enable, args, results } => {
-                if !state.is_true(*enable) {
-                    return BigUint::zero();
-                }
-                let mut values: Vec<Argument> =
-                    args.iter().map(|a| Argument::new(state.get(*a).clone(), width(*a))).collect();
-                let done = match instance {
-                    Some(id) => self.objects[id.index()].as_mut().map(|model| model.call(method, &mut values)),
-                    None => self.functions.get(method).map(|function| function(&mut values)),
-                };
-                debug_assert!(matches!(done, Some(Ok(()))), "{method}: {done:?}");
-                results.iter().fold(BigUint::zero(), |all, r| {
-                    let width = width(args[*r]);
-                    (all << width) + bits::truncate(values[*r].bits.clone(), width)
-                })
+            Op::Extern { enable, .. } if !state.is_true(*enable) => BigUint::zero(),
+            Op::Extern { instance, method, args, results, .. } => {
+                let args = args.iter().map(|a| Argument::new(state.get(*a).clone(), width(*a))).collect();
+                self.call(*instance, method, args, results)
             }
         }
+    }
+
+    /// Calls a method or a function; returns its results, the first one highest.
+    fn call(
+        &mut self,
+        instance: Option<ExternId>,
+        method: &str,
+        mut args: Vec<Argument>,
+        results: &[usize],
+    ) -> BigUint {
+        let widths: Vec<u32> = results.iter().map(|r| args[*r].width).collect();
+        let done = match instance {
+            Some(id) => self.objects[id.index()].as_mut().map(|model| model.call(method, &mut args)),
+            None => self.functions.get(method).map(|function| function(&mut args)),
+        };
+        debug_assert!(matches!(done, Some(Ok(()))), "{method}: {done:?}");
+        results
+            .iter()
+            .zip(widths)
+            .fold(BigUint::zero(), |all, (r, width)| (all << width) + bits::truncate(args[*r].bits.clone(), width))
     }
 
     fn input(&self, input: Input, state: &State<'_>) -> BigUint {

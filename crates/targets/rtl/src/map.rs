@@ -216,52 +216,27 @@ impl Map {
     /// each, and each takes what it is for into copies of its own. Objects have copies of the address, and a register for their answer.
     /// Nothing is written before the reset arrives: what says that there is a write has an initial value.
     pub(crate) fn logic(&self, switching: &[(usize, String)]) -> String {
-        let ((memory_words, object_words), memories, objects) =
-            (self.words(), self.memories.len().max(1), self.objects.len().max(1));
-        let bits = 32 * object_words;
-        let holds = self.memories.iter().map(|memory| match memory.kind {
-            MemoryKind::Exact { hold, .. } => hold,
-            _ => 0,
-        });
-        // The last memory is written this many cycles later than the first.
-        let hold = holds.fold(4, u32::max) as usize + memories - 1;
-        // The bits of the numbers that writes may have: of words, memories and objects.
-        let number_bits = |numbers: usize| usize::BITS - (numbers - 1).max(1).leading_zeros();
-        let index_bits = number_bits(memories);
-        let put_bits = [number_bits(memory_words.max(object_words) as usize), index_bits, number_bits(objects)];
-        let most_put_bits = put_bits.into_iter().fold(0, u32::max);
-        // A write has this kind and this number.
-        let puts = |kind: usize, number: usize| {
-            let bits = put_bits[kind];
-            format!("bus_puts[{kind}] && bus_put_addr[{}:0] == {bits}'d{number}", bits - 1)
-        };
+        let bus = BusWidths::of(self);
         let mut out = String::new();
-        let _ = write!(
-            out,
-            "    // The register map.\n    logic [{}:0] bus_data, bus_answer;\n    logic [{}:0] object_valid, object_asks, \
-             object_ready, object_done, object_told;\n    logic [{}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] \
-             object_index;\n    // Address and data of a write to a memory stay until it has taken effect.\n    logic [{}:0] bus_holds;\n    \
-             // A write has a register, and then what it means. None comes in the meantime.\n    \
-             logic bus_word = 1'b0, bus_address = 1'b0;\n    logic [2:0] bus_puts;  // Of each kind of object.\n    logic [{}:0] bus_index;\n    logic [{}:0] bus_put_addr;\n    logic [31:0] bus_put_data;\n    \
-             // Objects are written three cycles later, and read one.\n    \
-             logic [{}:0] data_put;\n    logic [{}:0] object_put;\n    logic [31:0] bus_wr_data_1, bus_rd_word, bus_rd_who;\n    \
-             logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy, bus_rd_identity;\n    \
-             always_ff @(posedge clk) begin\n        \
-             bus_word <= bus_puts[0] && 10'(bus_put_addr[{}:0]) < 10'd{memory_words};\n        \
-             bus_address <= bus_puts[1] && 10'(bus_put_addr[{}:0]) < 10'd{memories};\n        \
-             bus_index <= bus_put_addr[{}:0];\n    end\n",
-            bits - 1,
-            objects - 1,
-            memories - 1,
-            usize::BITS - hold.leading_zeros() - 1,
-            index_bits - 1,
-            most_put_bits - 1,
-            object_words - 1,
-            objects - 1,
-            put_bits[0] - 1,
-            index_bits - 1,
-            index_bits - 1,
-        );
+        bus.declare(&mut out);
+        self.memory_chain(&mut out, bus.index_bits);
+        self.object_registers(&mut out);
+        for (_, signal) in switching {
+            let _ = writeln!(out, "    logic {signal};");
+        }
+        (0..bus.memories).for_each(|number| out.push_str(&memory_busy(number, switching)));
+        bus.receive_writes(&mut out);
+        self.object_accesses(&mut out, &bus);
+        answer_reads(&mut out);
+        if self.objects.is_empty() {
+            out.push_str("    assign object_ready = '0;\n    assign object_done = '0;\n");
+        }
+        identity(&mut out);
+        out
+    }
+
+    /// The registers through which writes pass the memories.
+    fn memory_chain(&self, out: &mut String, index_bits: u32) {
         let [mut word, mut address, mut index, mut data] =
             ["bus_word", "bus_address", "bus_index", "bus_wr_data_1"].map(str::to_string);
         for (number, memory) in self.memories.iter().enumerate() {
@@ -302,6 +277,10 @@ impl Map {
             (word, address) = (format!("word_{number}"), format!("address_{number}"));
             (index, data) = (format!("index_{number}"), format!("bus_{number}"));
         }
+    }
+
+    /// The copies that objects have of the address, and the registers for their answers.
+    fn object_registers(&self, out: &mut String) {
         for (number, object) in self.objects.iter().enumerate() {
             let _ = writeln!(
                 out,
@@ -312,44 +291,20 @@ impl Map {
                 object.index_bits() - 1
             );
         }
-        for (_, signal) in switching {
-            let _ = writeln!(out, "    logic {signal};");
-        }
-        for number in 0..memories {
-            let signals = switching.iter().filter(|(memory, _)| *memory == number).map(|(_, signal)| signal.as_str());
-            let signals = signals.collect::<Vec<_>>().join(" || ");
-            // While a write is on its way they are not high yet.
-            let busy = if signals.is_empty() { "1'b0".into() } else { format!("!bus_wr_ready || {signals}") };
-            let _ = writeln!(out, "    assign mem_busy[{number}] = {busy};");
-        }
-        let _ = write!(
-            out,
-            "    always_ff @(posedge clk) begin\n        bus_put_addr <= bus_wr_addr[{1}:2];\n        bus_put_data <= bus_wr_data;\n        bus_wr_data_1 <= bus_put_data;\n        \
-             if (bus_address) bus_holds <= {0}'d{hold};\n        else if (bus_holds != '0) bus_holds <= bus_holds - 1'b1;\n        \
-             bus_wr_ready <= !(bus_wr_en && bus_wr_ready) && bus_puts == '0 && !bus_address && bus_holds <= {0}'d1;\n        \
-             if (rst) begin\n            bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n",
-            usize::BITS - hold.leading_zeros(),
-            most_put_bits + 1,
-        );
-        for (kind, bits) in put_bits.iter().enumerate() {
-            let _ = writeln!(
-                out,
-                "        bus_puts[{kind}] <= bus_wr_en && bus_wr_ready && !rst && bus_wr_addr[15:{}] == {}'d{};",
-                bits + 2,
-                14 - bits,
-                kind << (10 - bits)
-            );
-        }
-        for word in 0..object_words as usize {
+    }
+
+    /// What writes data and addresses of objects, and takes their answers; the body of a process that [`BusWidths::receive_writes`] begins.
+    fn object_accesses(&self, out: &mut String, bus: &BusWidths) {
+        for word in 0..bus.object_words as usize {
             let bits = format!("[{}:{}]", 32 * word + 31, 32 * word);
             let _ = writeln!(
                 out,
                 "        data_put[{word}] <= {};\n        if (data_put[{word}]) bus_data{bits} <= bus_wr_data_1;",
-                puts(0, word)
+                bus.puts(0, word)
             );
         }
         for number in 0..self.objects.len() {
-            let _ = writeln!(out, "        object_put[{number}] <= {};", puts(2, number));
+            let _ = writeln!(out, "        object_put[{number}] <= {};", bus.puts(2, number));
         }
         out.push_str(
             "        if (|object_put) begin\n            object_write <= bus_wr_data_1[31];\n            \
@@ -357,34 +312,12 @@ impl Map {
              object_valid <= object_put;\n        object_asks <= object_valid | (object_asks & ~object_ready);\n        \
              object_told <= object_done;\n",
         );
-        let answers = (0..self.objects.len()).map(|number| format!("{bits}'(object_answer_{number})"));
+        let answers = (0..self.objects.len()).map(|number| format!("{}'(object_answer_{number})", bus.bits));
         let _ = writeln!(
             out,
             "        if (|object_told) begin\n            bus_answer <= {};\n            object_busy <= 1'b0;\n        end",
             answers.chain((self.objects.is_empty()).then(|| "'0".into())).collect::<Vec<_>>().join(" | ")
         );
-        out.push_str(
-            "        if (rst) begin\n            object_put <= '0;\n            object_valid <= '0;\n            object_asks <= '0;\n            object_told <= '0;\n            object_busy <= 1'b0;\n        end\n        \
-             bus_asked <= bus_rd_en && !bus_asked && !bus_rd_valid;\n        bus_rd_answer <= bus_rd_addr[15:12] == 4'd0;\n        \
-             bus_rd_memory <= bus_rd_addr[15:12] == 4'd1;\n        bus_rd_word <= 32'(bus_answer >> {bus_rd_addr[11:2], 5'd0});\n        \
-             bus_rd_busy <= 1'(mem_busy >> bus_rd_addr[11:2]);\n        bus_rd_valid <= bus_asked;\n        \
-             bus_rd_data <= bus_rd_answer ? bus_rd_word : bus_rd_identity ? bus_rd_who : {31'd0, bus_rd_memory ? bus_rd_busy : object_busy || !bus_wr_ready};\n    end\n",
-        );
-        if self.objects.is_empty() {
-            out.push_str("    assign object_ready = '0;\n    assign object_done = '0;\n");
-        }
-        let _ = write!(
-            out,
-            "    // Who the design is, and whether there was a reset since the driver began.\n    logic bus_fresh = 1'b1, bus_seen = 1'b0;\n    \
-             localparam logic [63:0] HASH = {HASH};\n    always_ff @(posedge clk) begin\n        \
-             bus_seen <= bus_wr_en && bus_wr_ready && bus_wr_addr[15:12] == 4'd3;\n        \
-             bus_fresh <= rst || (bus_fresh && !bus_seen);\n        \
-             bus_rd_identity <= bus_rd_addr[15:12] == 4'd3;\n        case (bus_rd_addr[4:2])\n            \
-             3'd0: bus_rd_who <= 32'h{MAGIC:08x};\n            3'd1: bus_rd_who <= 32'd{VERSION};\n            \
-             3'd2: bus_rd_who <= HASH[31:0];\n            3'd3: bus_rd_who <= HASH[63:32];\n            \
-             default: bus_rd_who <= {{31'd0, bus_fresh}};\n        endcase\n    end\n"
-        );
-        out
     }
 
     /// What the register map takes beside what it writes and reads.
@@ -482,4 +415,135 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// The widths of what is between the bus and the engines.
+struct BusWidths {
+    /// Words of the widest data of a memory, and of an object.
+    memory_words: u32,
+    object_words: u32,
+    /// Bits of the data of objects.
+    bits: u32,
+    /// Numbers of memories and objects; one if there is none.
+    memories: usize,
+    objects: usize,
+    /// How long address and data of a write to a memory stay.
+    hold: usize,
+    index_bits: u32,
+    /// The bits of the numbers that writes may have: of words, memories and objects.
+    put_bits: [u32; 3],
+    most_put_bits: u32,
+}
+
+impl BusWidths {
+    fn of(map: &Map) -> BusWidths {
+        let ((memory_words, object_words), memories, objects) =
+            (map.words(), map.memories.len().max(1), map.objects.len().max(1));
+        let holds = map.memories.iter().map(|memory| match memory.kind {
+            MemoryKind::Exact { hold, .. } => hold,
+            _ => 0,
+        });
+        // The last memory is written this many cycles later than the first.
+        let hold = holds.fold(4, u32::max) as usize + memories - 1;
+        let number_bits = |numbers: usize| usize::BITS - (numbers - 1).max(1).leading_zeros();
+        let index_bits = number_bits(memories);
+        let put_bits = [number_bits(memory_words.max(object_words) as usize), index_bits, number_bits(objects)];
+        let most_put_bits = put_bits.into_iter().fold(0, u32::max);
+        let bits = 32 * object_words;
+        BusWidths { memory_words, object_words, bits, memories, objects, hold, index_bits, put_bits, most_put_bits }
+    }
+
+    /// A condition: a write has this kind and this number.
+    fn puts(&self, kind: usize, number: usize) -> String {
+        let bits = self.put_bits[kind];
+        format!("bus_puts[{kind}] && bus_put_addr[{}:0] == {bits}'d{number}", bits - 1)
+    }
+
+    fn declare(&self, out: &mut String) {
+        let BusWidths { memory_words, object_words, memories, objects, index_bits, .. } = *self;
+        let _ = write!(
+            out,
+            "    // The register map.\n    logic [{}:0] bus_data, bus_answer;\n    logic [{}:0] object_valid, object_asks, \
+             object_ready, object_done, object_told;\n    logic [{}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] \
+             object_index;\n    // Address and data of a write to a memory stay until it has taken effect.\n    logic [{}:0] bus_holds;\n    \
+             // A write has a register, and then what it means. None comes in the meantime.\n    \
+             logic bus_word = 1'b0, bus_address = 1'b0;\n    logic [2:0] bus_puts;  // Of each kind of object.\n    logic [{}:0] bus_index;\n    logic [{}:0] bus_put_addr;\n    logic [31:0] bus_put_data;\n    \
+             // Objects are written three cycles later, and read one.\n    \
+             logic [{}:0] data_put;\n    logic [{}:0] object_put;\n    logic [31:0] bus_wr_data_1, bus_rd_word, bus_rd_who;\n    \
+             logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy, bus_rd_identity;\n    \
+             always_ff @(posedge clk) begin\n        \
+             bus_word <= bus_puts[0] && 10'(bus_put_addr[{}:0]) < 10'd{memory_words};\n        \
+             bus_address <= bus_puts[1] && 10'(bus_put_addr[{}:0]) < 10'd{memories};\n        \
+             bus_index <= bus_put_addr[{}:0];\n    end\n",
+            self.bits - 1,
+            objects - 1,
+            memories - 1,
+            usize::BITS - self.hold.leading_zeros() - 1,
+            index_bits - 1,
+            self.most_put_bits - 1,
+            object_words - 1,
+            objects - 1,
+            self.put_bits[0] - 1,
+            index_bits - 1,
+            index_bits - 1,
+        );
+    }
+
+    /// Begins the process that takes writes from the bus, one after the other.
+    fn receive_writes(&self, out: &mut String) {
+        let BusWidths { hold, put_bits, most_put_bits, .. } = *self;
+        let _ = write!(
+            out,
+            "    always_ff @(posedge clk) begin\n        bus_put_addr <= bus_wr_addr[{1}:2];\n        bus_put_data <= bus_wr_data;\n        bus_wr_data_1 <= bus_put_data;\n        \
+             if (bus_address) bus_holds <= {0}'d{hold};\n        else if (bus_holds != '0) bus_holds <= bus_holds - 1'b1;\n        \
+             bus_wr_ready <= !(bus_wr_en && bus_wr_ready) && bus_puts == '0 && !bus_address && bus_holds <= {0}'d1;\n        \
+             if (rst) begin\n            bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n",
+            usize::BITS - hold.leading_zeros(),
+            most_put_bits + 1,
+        );
+        for (kind, bits) in put_bits.iter().enumerate() {
+            let _ = writeln!(
+                out,
+                "        bus_puts[{kind}] <= bus_wr_en && bus_wr_ready && !rst && bus_wr_addr[15:{}] == {}'d{};",
+                bits + 2,
+                14 - bits,
+                kind << (10 - bits)
+            );
+        }
+    }
+}
+
+/// Whether a memory must not be written.
+fn memory_busy(number: usize, switching: &[(usize, String)]) -> String {
+    let signals = switching.iter().filter(|(memory, _)| *memory == number).map(|(_, signal)| signal.as_str());
+    let signals = signals.collect::<Vec<_>>().join(" || ");
+    // While a write is on its way they are not high yet.
+    let busy = if signals.is_empty() { "1'b0".into() } else { format!("!bus_wr_ready || {signals}") };
+    format!("    assign mem_busy[{number}] = {busy};\n")
+}
+
+/// Ends the process of [`Map::object_accesses`] with the answers to the bus.
+fn answer_reads(out: &mut String) {
+    out.push_str(
+        "        if (rst) begin\n            object_put <= '0;\n            object_valid <= '0;\n            object_asks <= '0;\n            object_told <= '0;\n            object_busy <= 1'b0;\n        end\n        \
+         bus_asked <= bus_rd_en && !bus_asked && !bus_rd_valid;\n        bus_rd_answer <= bus_rd_addr[15:12] == 4'd0;\n        \
+         bus_rd_memory <= bus_rd_addr[15:12] == 4'd1;\n        bus_rd_word <= 32'(bus_answer >> {bus_rd_addr[11:2], 5'd0});\n        \
+         bus_rd_busy <= 1'(mem_busy >> bus_rd_addr[11:2]);\n        bus_rd_valid <= bus_asked;\n        \
+         bus_rd_data <= bus_rd_answer ? bus_rd_word : bus_rd_identity ? bus_rd_who : {31'd0, bus_rd_memory ? bus_rd_busy : object_busy || !bus_wr_ready};\n    end\n",
+    );
+}
+
+/// Says who the design is, and whether there was a reset.
+fn identity(out: &mut String) {
+    let _ = write!(
+        out,
+        "    // Who the design is, and whether there was a reset since the driver began.\n    logic bus_fresh = 1'b1, bus_seen = 1'b0;\n    \
+         localparam logic [63:0] HASH = {HASH};\n    always_ff @(posedge clk) begin\n        \
+         bus_seen <= bus_wr_en && bus_wr_ready && bus_wr_addr[15:12] == 4'd3;\n        \
+         bus_fresh <= rst || (bus_fresh && !bus_seen);\n        \
+         bus_rd_identity <= bus_rd_addr[15:12] == 4'd3;\n        case (bus_rd_addr[4:2])\n            \
+         3'd0: bus_rd_who <= 32'h{MAGIC:08x};\n            3'd1: bus_rd_who <= 32'd{VERSION};\n            \
+         3'd2: bus_rd_who <= HASH[31:0];\n            3'd3: bus_rd_who <= HASH[63:32];\n            \
+         default: bus_rd_who <= {{31'd0, bus_fresh}};\n        endcase\n    end\n"
+    );
 }

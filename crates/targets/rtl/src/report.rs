@@ -11,17 +11,16 @@ mod text;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use hopwright_ir::{ExternKind, HashAlgorithm, Pipeline};
+use hopwright_ir::{ExternKind, HashAlgorithm, Pipeline, TableId};
 use hopwright_source::{SourceMap, Span};
 use serde::Serialize;
 
 pub use crate::cost::Cost;
-use crate::cost::exact;
 use crate::design::Hardware;
 use crate::digest::QUEUE;
 use crate::hir::{Binary, Destinations, LookupLayout, Node, Op, Value};
 use crate::map::COUNT_BITS;
-use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, key_bits, ternary_entries};
+use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, exact, key_bits, ternary_entries};
 use crate::sharing::Engine;
 
 /// The most kinds of slow stages.
@@ -198,12 +197,8 @@ impl Reporter<'_> {
         for (i, node) in design.nodes.iter().enumerate() {
             let (ready, last) = (schedule.ready[i].stage, schedule.last_use[i]);
             let own = self.own(Value(i as u32));
-            let mut way = verilog.carried.get(&format!("v{i}")).copied().unwrap_or_default();
+            let way = self.carried(i);
             if !matches!(node.op, Op::Const(_) | Op::Concat(_)) && last > ready {
-                // It waits with its packet until the copies have been made.
-                if ready < schedule.egress && last >= schedule.egress {
-                    way += target.memory(node.width.into(), schedule.packets().into());
-                }
                 (ready..last).for_each(|stage| bits_by_stage[stage as usize] += u64::from(node.width));
             }
             total += own;
@@ -235,12 +230,8 @@ impl Reporter<'_> {
             line.cost += way;
             line.carried += way;
         }
-        if core.copies.is_some() {
-            let lists = target.memory(25, target.copy_lists.into()).with(600, 500);
-            kinds.entry(COPIES).or_default().1 += lists;
-            total += lists;
-        }
-        for (name, cost) in [(STORE, self.store()), (REGISTER_MAP, self.hardware.verilog.map.cost())] {
+        let lists = core.copies.map(|_| (COPIES, target.memory(25, target.copy_lists.into()).with(600, 500)));
+        for (name, cost) in [(STORE, self.store()), (REGISTER_MAP, verilog.map.cost())].into_iter().chain(lists) {
             kinds.entry(name).or_default().1 += cost;
             total += cost;
         }
@@ -251,26 +242,23 @@ impl Reporter<'_> {
         lines.sort_by(|a, b| by_share(&a.cost, &b.cost));
         lines.retain(|line| line.cost != Cost::default());
         let longest = self.longest();
-        let mut kinds: Vec<Kind> = kinds
-            .into_iter()
-            .map(|(name, (count, cost))| {
-                let steps = longest.iter().filter(|step| step.kind == name);
-                Kind { name, count, cost, stages: steps.map(|step| step.last - step.first).sum() }
-            })
-            .collect();
+        let kinds = kinds.into_iter().map(|(name, (count, cost))| {
+            let steps = longest.iter().filter(|step| step.kind == name);
+            Kind { name, count, cost, stages: steps.map(|step| step.last - step.first).sum() }
+        });
+        let mut kinds: Vec<Kind> = kinds.collect();
         kinds.push(Kind { name: "values on their way", count: 0, cost: carried, stages: 0 });
         kinds.retain(|kind| kind.cost != Cost::default());
         kinds.sort_by(|a, b| by_share(&a.cost, &b.cost));
-        let gap = verilog.gap;
         Report {
             program: self.p.name.clone(),
             target: target.name.clone(),
             stages: schedule.stages,
-            gap,
+            gap: verilog.gap,
             clock_mhz: target.clock_mhz,
             latency_ns: schedule.stages * 1000 / target.clock_mhz,
             bus_gbps: 8 * target.bus_bytes * target.clock_mhz / 1000,
-            mpps: target.clock_mhz / gap,
+            mpps: target.clock_mhz / verilog.gap,
             chip: target.chip.clone(),
             capacity,
             total,
@@ -285,6 +273,20 @@ impl Reporter<'_> {
             widest: self.widest(),
             bits_by_stage,
         }
+    }
+
+    /// What carries a value to the stages of its uses.
+    fn carried(&self, number: usize) -> Cost {
+        let Hardware { target, core, schedule, verilog, .. } = self.hardware;
+        let node = &core.design.nodes[number];
+        let (ready, last) = (schedule.ready[number].stage, schedule.last_use[number]);
+        let mut carried = verilog.carried.get(&format!("v{number}")).copied().unwrap_or_default();
+        // It waits with its packet until the copies have been made.
+        let waits = ready < schedule.egress && last >= schedule.egress;
+        if waits && !matches!(node.op, Op::Const(_) | Op::Concat(_)) {
+            carried += target.memory(node.width.into(), schedule.packets().into());
+        }
+        carried
     }
 
     /// What stores packets, edits them and puts new headers in front of them. Gates are those measured for a bus of 512 bits.
@@ -351,34 +353,7 @@ impl Reporter<'_> {
             Op::Mux { .. } => luts(w),
             Op::OneHot(cases) => luts(w * (cases.len() as u64).div_ceil(2)),
             Op::Ones(a) => luts(width(a)),
-            Op::Lookup { table, .. } => {
-                let layout = LookupLayout::of(p, *table);
-                let data = u64::from(layout.stored_bits());
-                let key = u64::from(key_bits(p, *table));
-                let size = p[*table].size;
-                // The default action and its data are in registers, and a hit chooses.
-                let default = if layout.list_bits > 0 { 0 } else { u64::from(layout.call_bits()) };
-                let engine = match TableEngine::of(p, *table) {
-                    TableEngine::Default => return Cost { registers: default, ..Cost::default() },
-                    TableEngine::Index => target.memory(data + 1, 1 << key).with(data + 50, data + 20),
-                    TableEngine::Exact => exact(target, key, data, &Exact::of_table(p, *table, target, gap)),
-                    TableEngine::Lpm(levels) => {
-                        let levels = u64::from(levels);
-                        let (luts, registers) = (levels * key * 5 / 2, levels * key * 5);
-                        let mut cost = target.memory(data + 1, 2 << levels).with(luts, registers);
-                        (1..=levels).for_each(|level| cost += target.memory(key, 1 << level));
-                        cost
-                    }
-                    TableEngine::Ternary => {
-                        let rows = u64::from(ternary_entries(size));
-                        let chunks = key.div_ceil(u64::from(TERNARY_CHUNK_BITS));
-                        let mut cost = target.memory(data, rows).with(rows * (chunks / 3 + 4), rows * chunks * 3 / 2);
-                        cost += target.memory(rows, 1 << TERNARY_CHUNK_BITS).times(chunks);
-                        cost
-                    }
-                };
-                engine.with(layout.width().into(), default)
-            }
+            Op::Lookup { table, .. } => self.lookup_cost(*table),
             Op::Member { lookup, .. } => {
                 let Op::Lookup { table, .. } = design[*lookup].op else { return Cost::default() };
                 let layout = LookupLayout::of(p, table);
@@ -402,22 +377,7 @@ impl Reporter<'_> {
             Op::Random { .. } => luts(128).with(0, 64),
             Op::Digest { word, .. } => target.memory(width(word), QUEUE.into()).with(100, 3 * width(word)),
             Op::Measure { .. } | Op::Color { .. } => Cost { luts: 2500, registers: 2000, ..Cost::default() },
-            Op::Fetch { .. } => {
-                // A copy of the last words of the packet store, and shifters of four to one.
-                let schedule = &self.hardware.schedule;
-                let last = self.engine_of(value).and_then(|engine| engine.uses.iter().map(|(_, start)| *start).max());
-                let gap = schedule.engines.gap;
-                let fetch = target.fetch(node.width / 8, gap);
-                let copy = target.copy_words(last.unwrap_or(0), fetch.reads, gap);
-                let memory = target.memory(8 * u64::from(target.bus_bytes), copy.into());
-                if fetch.part < target.bus_bytes {
-                    let shifted = 8 * u64::from(fetch.part);
-                    memory.with(10 * shifted, 4 * shifted + w)
-                } else {
-                    let bus = 8 * u64::from(target.bus_bytes);
-                    memory.with(2 * w * u64::from(target.bus_bytes.ilog2()) + bus, 3 * w + 2 * bus + 720)
-                }
-            }
+            Op::Fetch { .. } => self.fetch_cost(value, node.width),
             // A sum adds words by carries; of a CRC each bit is a parity of many.
             Op::Hash(HashAlgorithm::Csum16, data) => luts(width(data) * 3 / 2).with(0, width(data) + 80),
             Op::Hash(_, data) => luts(w * width(data) / 8).with(0, w * (width(data).div_ceil(32) + 1)),
@@ -432,6 +392,51 @@ impl Reporter<'_> {
                 Cost { luts, registers, blocks, memory_bits }
             }
             _ => Cost::default(),
+        }
+    }
+
+    fn lookup_cost(&self, table: TableId) -> Cost {
+        let (p, Hardware { target, schedule, .. }) = (self.p, self.hardware);
+        let layout = LookupLayout::of(p, table);
+        let data = u64::from(layout.stored_bits());
+        let key = u64::from(key_bits(p, table));
+        // The default action and its data are in registers, and a hit chooses.
+        let default = if layout.list_bits > 0 { 0 } else { u64::from(layout.call_bits()) };
+        let engine = match TableEngine::of(p, table) {
+            TableEngine::Default => return Cost { registers: default, ..Cost::default() },
+            TableEngine::Index => target.memory(data + 1, 1 << key).with(data + 50, data + 20),
+            TableEngine::Exact => exact(target, key, data, &Exact::of_table(p, table, target, schedule.engines.gap)),
+            TableEngine::Lpm(levels) => {
+                let levels = u64::from(levels);
+                let (luts, registers) = (levels * key * 5 / 2, levels * key * 5);
+                let mut cost = target.memory(data + 1, 2 << levels).with(luts, registers);
+                (1..=levels).for_each(|level| cost += target.memory(key, 1 << level));
+                cost
+            }
+            TableEngine::Ternary => {
+                let rows = u64::from(ternary_entries(p[table].size));
+                let chunks = key.div_ceil(u64::from(TERNARY_CHUNK_BITS));
+                let mut cost = target.memory(data, rows).with(rows * (chunks / 3 + 4), rows * chunks * 3 / 2);
+                cost += target.memory(rows, 1 << TERNARY_CHUNK_BITS).times(chunks);
+                cost
+            }
+        };
+        engine.with(layout.width().into(), default)
+    }
+
+    /// A copy of the last words of the packet store, and shifters of four to one.
+    fn fetch_cost(&self, value: Value, width: u32) -> Cost {
+        let Hardware { target, schedule, .. } = self.hardware;
+        let last = self.engine_of(value).and_then(|engine| engine.uses.iter().map(|(_, start)| *start).max());
+        let fetch = target.fetch(width / 8, schedule.engines.gap);
+        let copy = target.copy_words(last.unwrap_or(0), fetch.reads, schedule.engines.gap);
+        let (bus, width) = (8 * u64::from(target.bus_bytes), u64::from(width));
+        let memory = target.memory(bus, copy.into());
+        if fetch.part < target.bus_bytes {
+            let shifted = 8 * u64::from(fetch.part);
+            memory.with(10 * shifted, 4 * shifted + width)
+        } else {
+            memory.with(2 * width * u64::from(target.bus_bytes.ilog2()) + bus, 3 * width + 2 * bus + 720)
         }
     }
 

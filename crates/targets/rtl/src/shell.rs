@@ -2,8 +2,6 @@
 
 use serde::Deserialize;
 
-use crate::target::Target;
-
 /// What surrounds the design on a chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -26,15 +24,15 @@ pub struct ShellModule {
 }
 
 impl Shell {
-    /// The module for a design.
-    pub(crate) fn module(self, design: &str, target: &Target) -> ShellModule {
+    /// The module for a design with a bus of this many bytes.
+    pub(crate) fn module(self, design: &str, bus_bytes: u32) -> ShellModule {
         let (name, text, engines) = match self {
             Shell::Ecp5 => ("ecp5", include_str!("shells/ecp5.sv"), [].as_slice()),
             Shell::Corundum => {
                 ("corundum", include_str!("shells/corundum.sv"), ["hw_arbiter", "hw_axil", "hw_fifo"].as_slice())
             }
         };
-        let text = text.replace("@NAME@", design).replace("@BUS@", &target.bus_bytes.to_string());
+        let text = text.replace("@NAME@", design).replace("@BUS@", &bus_bytes.to_string());
         ShellModule { name: format!("{design}_{name}"), text, engines }
     }
 }

@@ -17,7 +17,7 @@ use std::fmt::Write;
 
 use hopwright_ir::{ExternId, Pipeline};
 
-use self::carry::Carrier;
+use self::carry::{Carrier, RESET_STAGES, reset};
 use crate::core::{Again, Core};
 use crate::cost::Cost;
 use crate::hir::{Input, Node, Op, Value};
@@ -194,9 +194,7 @@ impl Writer<'_> {
     fn module(&mut self) -> String {
         let count = self.core.design.nodes.len();
         let last = self.schedule.stages - 1;
-        let mut outputs: Vec<String> = self.core.outputs().into_iter().map(|v| self.at(v, last)).collect();
-        let mut edits = outputs.split_off(OUTPUTS.len());
-        let again = edits.split_off(3 * self.core.edits.len());
+        let outputs: Vec<String> = self.core.outputs().into_iter().map(|v| self.at(v, last)).collect();
         let request = self.request();
         // Users come after what they use: from the end, all uses of a value are known when it is written.
         let mut parts: Vec<String> = Vec::with_capacity(count);
@@ -274,10 +272,16 @@ impl Writer<'_> {
         out.push_str(&self.copies);
         out.push_str(&copies);
         let _ = writeln!(out, "    assign out_soon = valid_{};\n    assign out_valid = valid_{last};", last - 1);
-        for (name, output) in OUTPUTS.into_iter().zip(outputs) {
-            let _ = writeln!(out, "    assign out_{name} = {output};");
-        }
-        for (name, output) in ["loops", "again"].into_iter().zip(again) {
+        self.assign_outputs(&mut out, &outputs);
+        out.push_str("endmodule\n// verilator lint_on PINCONNECTEMPTY\n// verilator lint_on UNUSEDSIGNAL\n");
+        out
+    }
+
+    /// Assigns the results, in the order of [`Core::outputs`].
+    fn assign_outputs(&self, out: &mut String, outputs: &[String]) {
+        let (own, rest) = outputs.split_at(OUTPUTS.len());
+        let (edits, again) = rest.split_at(3 * self.core.edits.len());
+        for (name, output) in OUTPUTS.into_iter().zip(own).chain(["loops", "again"].into_iter().zip(again)) {
             let _ = writeln!(out, "    assign out_{name} = {output};");
         }
         // The first edit is in the lowest bits.
@@ -287,8 +291,6 @@ impl Writer<'_> {
             let all = if parts.is_empty() { "'0".to_string() } else { format!("{{{}}}", parts.join(", ")) };
             let _ = writeln!(out, "    assign out_edit_{name} = {all};");
         }
-        out.push_str("endmodule\n// verilator lint_on PINCONNECTEMPTY\n// verilator lint_on UNUSEDSIGNAL\n");
-        out
     }
 
     /// The bytes of each edit.
@@ -452,14 +454,6 @@ impl Writer<'_> {
             None => "16'd0".to_string(),
         }
     }
-}
-
-/// Stages that have a reset of their own.
-const RESET_STAGES: u32 = 4;
-
-/// The reset of what is in a stage.
-fn reset(stage: u32) -> String {
-    format!("resets[{}]", stage / RESET_STAGES)
 }
 
 /// Names of the pipeline's results, edits apart.

@@ -1,9 +1,9 @@
 //! Extern calls.
 
-use hopwright_ir::{Expr, ExternArg, ExternCall, ExternFn, ExternKind, HashAlgorithm, SlotId, Span, Type};
+use hopwright_ir::{Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, SlotId, Span, Type};
 use num_traits::ToPrimitive;
 
-use super::again::Request;
+use super::kept::Request;
 use super::{Convert, Extra, Path};
 use crate::digest::{DigestCall, DigestField, RECEIVER_BITS};
 use crate::hir::{Binary, Op, Value};
@@ -35,14 +35,7 @@ impl Convert<'_> {
                 path.slots[slot.index()] = self.b.resize(color, self.p[*slot].ty.width());
             }
             (ExternFn::RegisterRead(register), [ExternArg::Out(slot), ExternArg::In(index)]) => {
-                let index = self.expr(index, path);
-                let width = match &self.p[*register].kind {
-                    ExternKind::Register { ty, .. } => ty.width(),
-                    _ => 0,
-                };
-                let value = self.b.effect(Op::RegisterRead { register: *register, index }, width);
-                let value = self.b.resize(value, self.p[*slot].ty.width());
-                self.if_in_range(*register, index, *slot, value, path);
+                self.register_read(*register, *slot, index, path);
             }
             (ExternFn::RegisterWrite(register), [ExternArg::In(index), ExternArg::In(value)]) => {
                 let (index, value) = (self.expr(index, path), self.expr(value, path));
@@ -52,33 +45,14 @@ impl Convert<'_> {
                 ExternFn::Hash(algorithm),
                 [ExternArg::Out(result), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
             ) => {
-                let (base, max) = (self.expr(base, path), self.expr(max, path));
+                let range = (self.expr(base, path), self.expr(max, path));
                 let width = self.p[*result].ty.width();
-                let power = self.b.as_const(max).filter(|c| c.count_ones() <= 1).map(|c| c.bits());
-                let mut value = self.b.resize(base, width);
-                if power != Some(0) {
-                    let Some(hash) = self.hash(*algorithm, data, span, path) else { return };
-                    let rest = match power {
-                        Some(bits) => self.b.resize(hash, self.b.width(hash).min(bits as u32 - 1)),
-                        None => self.divide(hash, max).1,
-                    };
-                    let rest = self.b.resize(rest, width);
-                    value = self.b.binary(Binary::Add, value, rest);
+                if let Some(value) = self.hash_in_range(*algorithm, range, data, width, span, path) {
+                    path.slots[result.index()] = value;
                 }
-                path.slots[result.index()] = value;
-            }
-            (ExternFn::Clone { egress: true, .. }, _) => {
-                self.refuse(Capability::EgressClone, span, "a copy is made at the end of egress");
             }
             (ExternFn::Clone { egress: false, field_list }, [ExternArg::In(session)]) => {
-                let session = self.expr(session, path);
-                let list = *self.clone_list.get_or_insert(*field_list);
-                if list != *field_list {
-                    self.refuse(Capability::CloneWithEffects, span, "clones of one program keep different fields");
-                }
-                let (on, number) = (self.extra(Extra::Clone), self.extra(Extra::Session));
-                path.slots[on] = self.b.boolean(true);
-                path.slots[number] = session;
+                self.clone_ingress(session, *field_list, span, path);
             }
             (ExternFn::Truncate, [ExternArg::In(length)]) => {
                 let length = self.expr(length, path);
@@ -94,38 +68,22 @@ impl Convert<'_> {
             (ExternFn::Random, [ExternArg::Out(slot), ExternArg::In(lo), ExternArg::In(hi)]) => {
                 self.random(*slot, lo, hi, path, span);
             }
-            (ExternFn::Assert | ExternFn::Assume, _) => {
-                self.refuse(Capability::Assertion, span, "a failure has no effect in hardware");
-            }
             // Without an observer nobody sees it.
             (ExternFn::LogMsg(_), _) => {}
             (
                 ExternFn::VerifyChecksum { algorithm, payload },
                 [ExternArg::In(cond), ExternArg::List(data), ExternArg::In(checksum)],
             ) => {
-                if *payload {
-                    self.refuse(Capability::PayloadChecksum, span, "the payload does not enter the pipeline");
-                    return;
-                }
                 let (cond, expected) = (self.expr(cond, path), self.expr(checksum, path));
-                let Some(found) = self.hash(*algorithm, data, span, path) else { return };
-                let found = self.b.resize(found, self.b.width(expected));
-                let same = self.b.eq(found, expected);
-                let differ = self.b.not(same);
-                let wrong = self.b.and(cond, differ);
-                let at = self.p.standard.checksum_error.index();
-                path.slots[at] = self.b.or(path.slots[at], wrong);
+                let Some(found) = self.checksum(*algorithm, *payload, data, span, path) else { return };
+                self.verify_checksum(cond, expected, found, path);
             }
             (
                 ExternFn::UpdateChecksum { algorithm, payload },
                 [ExternArg::In(cond), ExternArg::List(data), ExternArg::InOut(slot) | ExternArg::Out(slot)],
             ) => {
-                if *payload {
-                    self.refuse(Capability::PayloadChecksum, span, "the payload does not enter the pipeline");
-                    return;
-                }
                 let cond = self.expr(cond, path);
-                let Some(value) = self.hash(*algorithm, data, span, path) else { return };
+                let Some(value) = self.checksum(*algorithm, *payload, data, span, path) else { return };
                 let value = self.b.resize(value, self.p[*slot].ty.width());
                 let at = slot.index();
                 path.slots[at] = self.b.mux(cond, value, path.slots[at]);
@@ -139,45 +97,119 @@ impl Convert<'_> {
                 let value = self.expr(value, path);
                 path.slots[slot.index()] = self.b.ones(value, self.p[*slot].ty.width());
             }
-            (ExternFn::Named { instance, name, .. }, _) => {
-                let (mut args, mut results) = (Vec::new(), Vec::new());
-                for arg in &call.args {
-                    args.push(match arg {
-                        ExternArg::In(e) => self.expr(e, path),
-                        ExternArg::List(_) => {
-                            self.refuse(Capability::NamedExtern, span, format!("`{name}` has a list as argument"));
-                            return;
-                        }
-                        ExternArg::Out(slot) | ExternArg::InOut(slot) => {
-                            results.push((args.len(), *slot));
-                            path.slots[slot.index()]
-                        }
-                    });
+            (ExternFn::Named { instance, name, .. }, args) => self.named(*instance, name, args, span, path),
+            (function, _) => self.refuse_call(function, span),
+        }
+    }
+
+    fn refuse_call(&mut self, function: &ExternFn, span: Span) {
+        let (capability, message) = match function {
+            ExternFn::Clone { egress: true, .. } => (Capability::EgressClone, "a copy is made at the end of egress"),
+            ExternFn::Assert | ExternFn::Assume => (Capability::Assertion, "a failure has no effect in hardware"),
+            ExternFn::CounterCountBytes(_)
+            | ExternFn::MeterExecuteBytes(_)
+            | ExternFn::DirectCounterCountBytes(_)
+            | ExternFn::DirectMeterExecuteBytes(_) => (Capability::NamedExtern, "an adjusted number of bytes"),
+            ExternFn::EntryIndex => (Capability::NamedExtern, "a register with a cell for each entry of a table"),
+            _ => (Capability::NamedExtern, "a call of unknown form"),
+        };
+        self.refuse(capability, span, message);
+    }
+
+    fn register_read(&mut self, register: ExternId, slot: SlotId, index: &Expr, path: &mut Path) {
+        let index = self.expr(index, path);
+        let width = match &self.p[register].kind {
+            ExternKind::Register { ty, .. } => ty.width(),
+            _ => 0,
+        };
+        let value = self.b.effect(Op::RegisterRead { register, index }, width);
+        let value = self.b.resize(value, self.p[slot].ty.width());
+        self.if_in_range(register, index, slot, value, path);
+    }
+
+    /// `base` and the remainder of a hash by `max`; `None` if the hash is refused.
+    fn hash_in_range(
+        &mut self,
+        algorithm: HashAlgorithm,
+        (base, max): (Value, Value),
+        data: &[Expr],
+        width: u32,
+        span: Span,
+        path: &mut Path,
+    ) -> Option<Value> {
+        let power = self.b.as_const(max).filter(|c| c.count_ones() <= 1).map(|c| c.bits());
+        let base = self.b.resize(base, width);
+        if power == Some(0) {
+            return Some(base);
+        }
+        let hash = self.hash(algorithm, data, span, path)?;
+        let rest = match power {
+            Some(bits) => self.b.resize(hash, self.b.width(hash).min(bits as u32 - 1)),
+            None => self.divide(hash, max).1,
+        };
+        let rest = self.b.resize(rest, width);
+        Some(self.b.binary(Binary::Add, base, rest))
+    }
+
+    /// The checksum of a list; `None` if it is refused.
+    fn checksum(
+        &mut self,
+        algorithm: HashAlgorithm,
+        payload: bool,
+        data: &[Expr],
+        span: Span,
+        path: &mut Path,
+    ) -> Option<Value> {
+        if payload {
+            self.refuse(Capability::PayloadChecksum, span, "the payload does not enter the pipeline");
+            return None;
+        }
+        self.hash(algorithm, data, span, path)
+    }
+
+    fn verify_checksum(&mut self, cond: Value, expected: Value, found: Value, path: &mut Path) {
+        let found = self.b.resize(found, self.b.width(expected));
+        let same = self.b.eq(found, expected);
+        let differ = self.b.not(same);
+        let wrong = self.b.and(cond, differ);
+        let at = self.p.standard.checksum_error.index();
+        path.slots[at] = self.b.or(path.slots[at], wrong);
+    }
+
+    fn clone_ingress(&mut self, session: &Expr, field_list: Option<u8>, span: Span, path: &mut Path) {
+        let session = self.expr(session, path);
+        let list = *self.clone_list.get_or_insert(field_list);
+        if list != field_list {
+            self.refuse(Capability::CloneWithEffects, span, "clones of one program keep different fields");
+        }
+        let (on, number) = (self.extra(Extra::Clone), self.extra(Extra::Session));
+        path.slots[on] = self.b.boolean(true);
+        path.slots[number] = session;
+    }
+
+    /// A method of an engine: its results are one value, which is cut into slots.
+    fn named(&mut self, instance: Option<ExternId>, name: &str, call: &[ExternArg], span: Span, path: &mut Path) {
+        let (mut args, mut results) = (Vec::new(), Vec::new());
+        for arg in call {
+            args.push(match arg {
+                ExternArg::In(e) => self.expr(e, path),
+                ExternArg::List(_) => {
+                    return self.refuse(Capability::NamedExtern, span, format!("`{name}` has a list as argument"));
                 }
-                let width = results.iter().map(|(at, _)| self.b.width(args[*at])).sum();
-                let places = results.iter().map(|(at, _)| *at).collect();
-                let widths: Vec<u32> = results.iter().map(|(at, _)| self.b.width(args[*at])).collect();
-                let op = Op::Extern { instance: *instance, method: name.clone(), enable, args, results: places };
-                let result = self.b.effect(op, width);
-                let mut at = width;
-                for ((_, slot), width) in results.into_iter().zip(widths) {
-                    path.slots[slot.index()] = self.b.slice(result, at - 1, at - width);
-                    at -= width;
+                ExternArg::Out(slot) | ExternArg::InOut(slot) => {
+                    results.push((args.len(), *slot));
+                    path.slots[slot.index()]
                 }
-            }
-            (
-                ExternFn::CounterCountBytes(_)
-                | ExternFn::MeterExecuteBytes(_)
-                | ExternFn::DirectCounterCountBytes(_)
-                | ExternFn::DirectMeterExecuteBytes(_),
-                _,
-            ) => {
-                self.refuse(Capability::NamedExtern, span, "an adjusted number of bytes");
-            }
-            (ExternFn::EntryIndex, _) => {
-                self.refuse(Capability::NamedExtern, span, "a register with a cell for each entry of a table");
-            }
-            _ => self.refuse(Capability::NamedExtern, span, "a call of unknown form"),
+            });
+        }
+        let widths: Vec<u32> = results.iter().map(|(at, _)| self.b.width(args[*at])).collect();
+        let places = results.iter().map(|(at, _)| *at).collect();
+        let mut at = widths.iter().sum();
+        let op = Op::Extern { instance, method: name.into(), enable: path.pred, args, results: places };
+        let result = self.b.effect(op, at);
+        for ((_, slot), width) in results.into_iter().zip(widths) {
+            path.slots[slot.index()] = self.b.slice(result, at - 1, at - width);
+            at -= width;
         }
     }
 

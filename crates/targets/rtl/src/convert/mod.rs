@@ -7,6 +7,7 @@
 mod again;
 mod expr;
 mod externs;
+mod kept;
 mod parser;
 mod stmt;
 mod varbit;
@@ -22,7 +23,7 @@ use hopwright_ir::{
 use hopwright_source::Span;
 use num_bigint::BigUint;
 
-use self::again::{Kept, Request};
+use self::kept::{Kept, Request};
 use crate::digest::DigestCall;
 use crate::hir::{self, Builder, Design, Edit, EgressOutputs, Emit, IngressOutputs, Input, Op, Piece, Value};
 use crate::refusal::{Capability, Refusal, distinct};

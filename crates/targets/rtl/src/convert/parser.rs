@@ -243,41 +243,36 @@ impl Convert<'_> {
         span: Span,
     ) -> Option<Path> {
         let stack = &self.p[id];
-        let at = stack.next_index.index();
-        let next = path.slots[at];
-        let width = self.b.width(next);
-        let size = stack.elements.len();
+        let next = path.slots[stack.next_index.index()];
         if let Some(index) = self.known(next) {
-            return match stack.elements.get(index as usize) {
-                Some(header) => {
-                    let mut path = self.extract(*header, varbit_bits, path)?;
-                    path.slots[at] = self.b.constant(index + 1, width);
-                    Some(path)
-                }
-                None => {
-                    let (always, error) = (self.b.boolean(true), self.error("StackOutOfBounds"));
-                    self.fail_if(always, error, path)
-                }
-            };
+            return self.extract_element(id, index as usize, varbit_bits, path);
         }
-        let mut conds: Vec<Value> = (0..size).map(|i| self.b.eq_const(next, i)).collect();
+        let mut conds: Vec<Value> = (0..stack.elements.len()).map(|i| self.b.eq_const(next, i)).collect();
         let any = self.b.any(&conds);
         conds.push(self.b.not(any));
-        let elements = stack.elements.clone();
         self.branch(path, conds, |convert, i, path| {
             convert.b.span = span;
-            match elements.get(i) {
-                Some(header) => {
-                    let mut path = convert.extract(*header, varbit_bits, path)?;
-                    path.slots[at] = convert.b.constant(i + 1, width);
-                    Some(path)
-                }
-                None => {
-                    let (always, error) = (convert.b.boolean(true), convert.error("StackOutOfBounds"));
-                    convert.fail_if(always, error, path)
-                }
-            }
+            convert.extract_element(id, i, varbit_bits, path)
         })
+    }
+
+    /// Extracts to an element of a stack, or fails if there is none of this number.
+    fn extract_element(
+        &mut self,
+        stack: StackId,
+        index: usize,
+        varbit_bits: Option<&Expr>,
+        path: Path,
+    ) -> Option<Path> {
+        let at = self.p[stack].next_index.index();
+        let width = self.b.width(path.slots[at]);
+        let Some(header) = self.p[stack].elements.get(index) else {
+            let (always, error) = (self.b.boolean(true), self.error("StackOutOfBounds"));
+            return self.fail_if(always, error, path);
+        };
+        let mut path = self.extract(*header, varbit_bits, path)?;
+        path.slots[at] = self.b.constant(index + 1, width);
+        Some(path)
     }
 
     pub(super) fn advance(&mut self, by: &Expr, path: Path) -> Option<Path> {

@@ -59,20 +59,7 @@ impl Convert<'_> {
             }
             StmtKind::Switch { value, cases, default } => {
                 let value = self.expr(value, &path);
-                let mut conds = Vec::new();
-                let mut seen: Vec<BigUint> = Vec::new();
-                for (values, _) in cases {
-                    let mut each = Vec::new();
-                    for bits in values {
-                        if !seen.contains(bits) {
-                            seen.push(bits.clone());
-                            each.push(self.b.eq_const(value, bits.clone()));
-                        }
-                    }
-                    conds.push(self.b.any(&each));
-                }
-                let any = self.b.any(&conds);
-                conds.push(self.b.not(any));
+                let conds = self.case_conditions(value, cases.iter().map(|(values, _)| values));
                 return self.branch(path, conds, |convert, i, path| {
                     convert.block(cases.get(i).map_or(default, |case| &case.1), path)
                 });
@@ -91,21 +78,7 @@ impl Convert<'_> {
                 return None;
             }
             StmtKind::Loop { body, bound } => {
-                if let Some(rounds) = bound.filter(|rounds| *rounds > MAX_ROUNDS) {
-                    let message = format!("up to {rounds} repetitions, of at most {MAX_ROUNDS}");
-                    self.refuse(Capability::ProgramSize, stmt.span, message);
-                    return None;
-                }
-                let mut path = path;
-                for _ in 0..bound.unwrap_or(TRIES) {
-                    path = self.block(body, path)?;
-                    if self.b.design.nodes.len() > MAX_NODES {
-                        break;
-                    }
-                }
-                if bound.is_none() {
-                    self.refuse(Capability::Loop, stmt.span, "nothing limits the number of repetitions");
-                }
+                self.unroll(body, *bound, stmt.span, path);
                 return None;
             }
             StmtKind::Apply { table, hit, action_run } => return self.apply(*table, *hit, *action_run, path),
@@ -128,6 +101,44 @@ impl Convert<'_> {
             StmtKind::Emit(header) => self.emit(*header, &path, stmt.span),
         }
         Some(path)
+    }
+
+    /// The conditions of the cases of a value, of which the first one counts, and the condition that none is true.
+    fn case_conditions<'c>(&mut self, value: Value, cases: impl Iterator<Item = &'c Vec<BigUint>>) -> Vec<Value> {
+        let mut seen: Vec<&BigUint> = Vec::new();
+        let mut conds = Vec::new();
+        for values in cases {
+            let mut each = Vec::new();
+            for bits in values {
+                if !seen.contains(&bits) {
+                    seen.push(bits);
+                    each.push(self.b.eq_const(value, bits.clone()));
+                }
+            }
+            conds.push(self.b.any(&each));
+        }
+        let any = self.b.any(&conds);
+        conds.push(self.b.not(any));
+        conds
+    }
+
+    /// Converts a loop, which only a statement in its body leaves.
+    fn unroll(&mut self, body: &Block, bound: Option<u32>, span: Span, path: Path) {
+        if let Some(rounds) = bound.filter(|rounds| *rounds > MAX_ROUNDS) {
+            let message = format!("up to {rounds} repetitions, of at most {MAX_ROUNDS}");
+            return self.refuse(Capability::ProgramSize, span, message);
+        }
+        let mut path = path;
+        for _ in 0..bound.unwrap_or(TRIES) {
+            let Some(end) = self.block(body, path) else { return };
+            path = end;
+            if self.b.design.nodes.len() > MAX_NODES {
+                break;
+            }
+        }
+        if bound.is_none() {
+            self.refuse(Capability::Loop, span, "nothing limits the number of repetitions");
+        }
     }
 
     /// Converts alternatives of which exactly one's condition is true, and joins what comes out of them.

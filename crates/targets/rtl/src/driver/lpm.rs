@@ -11,8 +11,7 @@ use hopwright_ir::bits;
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
 
-use super::Write;
-use super::table::Full;
+use super::{Full, Write};
 
 /// Prefixes, and what the banks hold.
 #[derive(Clone, Debug)]

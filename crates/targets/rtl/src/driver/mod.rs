@@ -27,8 +27,18 @@ use crate::map::{
 };
 
 pub use copies::CopyDriver;
-pub use table::{Change, Full, TableDriver};
+pub use table::{Change, TableDriver};
 pub use value_set::ValueSetDriver;
+
+/// The table's memories have no room for an entry; why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Full(pub String);
+
+impl std::fmt::Display for Full {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// An access to the register bus. Addresses are of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

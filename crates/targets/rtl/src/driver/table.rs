@@ -11,7 +11,7 @@ use super::cuckoo::Entries;
 use super::lpm::Intervals;
 use super::members::{List, Lists};
 use super::ternary::Rows;
-use super::{Access, Write, accesses, write_object};
+use super::{Access, Full, Write, accesses, write_object};
 use crate::hir::LookupLayout;
 use crate::map::{Map, MemoryKind};
 
@@ -41,16 +41,6 @@ pub enum Change<'a> {
     Clear,
     /// Sets the default action.
     Default(&'a ActionCall),
-}
-
-/// The table's memories have no room for an entry; why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Full(pub String);
-
-impl std::fmt::Display for Full {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// What a table's memories hold. A lookup finds a table as it was or as it is while a change is written.

@@ -8,8 +8,7 @@ use hopwright_ir::{MatchValue, bits};
 use num_bigint::BigUint;
 use num_traits::{One, ToPrimitive, Zero};
 
-use super::Write;
-use super::table::Full;
+use super::{Full, Write};
 use crate::schedule::TERNARY_CHUNK_BITS as CHUNK;
 
 /// What decides between rows that match: the least wins.

@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::reset;
 use crate::cost::Cost;
 use crate::target::Target;
 
@@ -38,6 +37,14 @@ struct Enables {
     copies: u32,
     /// Bits that the last copy can still reach.
     free: u32,
+}
+
+/// Stages that have a reset of their own.
+pub(super) const RESET_STAGES: u32 = 4;
+
+/// The reset of what is in a stage.
+pub(super) fn reset(stage: u32) -> String {
+    format!("resets[{}]", stage / RESET_STAGES)
 }
 
 /// All values that are carried.

@@ -14,6 +14,9 @@ use crate::refusal::Capability;
 use crate::sharing::EngineKind;
 use crate::target::Fetch;
 
+/// An object with keys: its first slot, and the number of its keys.
+type KeyObject = (ExternId, u32, u32);
+
 impl Writer<'_> {
     /// Writes what computes a value, in the stage in which it is ready.
     pub(super) fn value(&mut self, value: Value) {
@@ -56,36 +59,11 @@ impl Writer<'_> {
             Op::Destinations { of, number } => return self.destinations(value, *of, *number, stage),
             Op::Hash(algorithm, data) => return self.hash(value, *algorithm, *data, stage),
             Op::Const(bits) => format!("{width}'h{bits:x}"),
-            Op::Input(input) => match input {
-                Input::Length => "in_length".to_string(),
-                Input::IngressPort => "in_port".to_string(),
-                Input::Timestamp => "in_now".to_string(),
-                Input::EgressPort => "copy_port".to_string(),
-                Input::EgressRid => "copy_rid".to_string(),
-                Input::Cloned => "copy_cloned".to_string(),
-                Input::Replicated => "copy_replicated".to_string(),
-                Input::NoCopy => "copy_none".to_string(),
-                Input::LastCopy => "copy_last".to_string(),
-                Input::Again(_) => "in_again".to_string(),
-                Input::QueueDepth => unreachable!("it is replaced in a core"),
-            },
+            Op::Input(input) => input_signal(*input).to_string(),
             Op::Not(a) => format!("~{}", self.at(*a, stage)),
             Op::Binary(op, a, b) => {
                 let (x, y) = (self.at(*a, stage), self.at(*b, stage));
-                match op {
-                    Binary::Add => format!("{x} + {y}"),
-                    Binary::Sub => format!("{x} - {y}"),
-                    Binary::Mul => format!("{x} * {y}"),
-                    Binary::And => format!("{x} & {y}"),
-                    Binary::Or => format!("{x} | {y}"),
-                    Binary::Xor => format!("{x} ^ {y}"),
-                    Binary::Shl => format!("{x} << {y}"),
-                    Binary::Shr => format!("{x} >> {y}"),
-                    Binary::ShrSigned => format!("{width}'($signed({x}) >>> {y})"),
-                    Binary::Eq => format!("{x} == {y}"),
-                    Binary::Less => format!("{x} < {y}"),
-                    Binary::LessSigned => format!("$signed({x}) < $signed({y})"),
-                }
+                binary_text(*op, &x, &y, width)
             }
             Op::Mux { cond, then, otherwise } if self.schedule.is_copied(*cond, width) => {
                 let mask = self.mask(*cond, stage, width);
@@ -239,44 +217,9 @@ impl Writer<'_> {
             _ => ("hw_aes128", ["block", "block"]),
         };
         self.engines.insert(module);
-        // The keys of all objects behind each other. What has no key has a random one, behind the others of its object.
-        let mut objects: Vec<(ExternId, u32, u32)> = Vec::new();
-        let mut total = 0;
-        for (_, id, _) in &calls {
-            if objects.iter().any(|(object, ..)| object == id) {
-                continue;
-            }
-            let size = match &self.p[*id].kind {
-                ExternKind::Named { args, .. } => args.first().and_then(ToPrimitive::to_u32),
-                _ => None,
-            };
-            let Some(keys) = size.filter(|size| *size < MAX_KEYS) else {
-                return self.refuse(Capability::NamedExtern, value, format!("`{}`", self.p[*id].name));
-            };
-            objects.push((*id, total, keys));
-            total += keys + 1;
-        }
-        let slots = total.next_power_of_two().max(2);
+        let Some((objects, slots)) = self.key_objects(value, calls.iter().map(|(_, id, _)| *id)) else { return };
         let bits = slots.ilog2();
-        let mut writes = Vec::new();
-        for (id, base, keys) in &objects {
-            let memory = self.map.memory(Memory {
-                name: self.p[*id].name.clone(),
-                kind: MemoryKind::Keys { keys: u64::from(*keys) },
-                addr_bits: (keys + 1).next_power_of_two().ilog2() + 4,
-                data_bits: 128,
-                key_bits: 0,
-            });
-            writes.push((memory, base << 4));
-        }
-        let enable: Vec<String> = writes.iter().map(|(memory, _)| format!("mem_put_{memory}")).collect();
-        let addr: Vec<String> = writes
-            .iter()
-            .zip(&enable)
-            .map(|((memory, base), enable)| {
-                format!("({{{0}{{{enable}}}}} & ({0}'(mem_addr_{memory}) + {0}'d{base}))", bits + 4)
-            })
-            .collect();
+        let data = self.key_writes(n, &objects, bits);
         let mut indices = Vec::new();
         for (start, id, slot) in calls {
             let (_, base, keys) = objects.iter().find(|(object, ..)| *object == id).expect("the object is in the list");
@@ -292,6 +235,57 @@ impl Writer<'_> {
         }
         let enabled = enables.iter().map(|(start, enable)| format!("(valid_{start} && {})", self.at(*enable, *start)));
         let enabled = enabled.collect::<Vec<_>>().join(" || ");
+        let _ = writeln!(
+            self.body,
+            "    {module} #(.KEYS({slots}), .ROUNDS({}), .TURN({})) e{n} (.clk, .rst({}), .in_valid({enabled}), .in_key_index({}), \
+             .in_{}({block}), .out_valid(), .out_{}(encrypted{number}), .wr_en(put{n}), .wr_addr(at{n}), .wr_data(mem_data_{data}));",
+            engine.fold.rounds,
+            engine.fold.turn,
+            reset(stage),
+            selected(&indices, bits),
+            ports[0],
+            ports[1],
+        );
+    }
+
+    /// The objects of calls, and the number of slots for keys: the keys of all objects behind each other. What has no key has a random one, behind the others of its object.
+    fn key_objects(&mut self, value: Value, calls: impl Iterator<Item = ExternId>) -> Option<(Vec<KeyObject>, u32)> {
+        let mut objects: Vec<KeyObject> = Vec::new();
+        let mut total: u32 = 0;
+        for id in calls {
+            if objects.iter().any(|(object, ..)| *object == id) {
+                continue;
+            }
+            let size = match &self.p[id].kind {
+                ExternKind::Named { args, .. } => args.first().and_then(ToPrimitive::to_u32),
+                _ => None,
+            };
+            let Some(keys) = size.filter(|size| *size < MAX_KEYS) else {
+                self.refuse(Capability::NamedExtern, value, format!("`{}`", self.p[id].name));
+                return None;
+            };
+            objects.push((id, total, keys));
+            total += keys + 1;
+        }
+        Some((objects, total.next_power_of_two().max(2)))
+    }
+
+    /// What writes keys of these objects; returns the memory that has the data of all of them.
+    fn key_writes(&mut self, n: u32, objects: &[KeyObject], bits: u32) -> usize {
+        let (mut memories, mut enable, mut addr) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, base, keys) in objects {
+            let memory = self.map.memory(Memory {
+                name: self.p[*id].name.clone(),
+                kind: MemoryKind::Keys { keys: u64::from(*keys) },
+                addr_bits: (keys + 1).next_power_of_two().ilog2() + 4,
+                data_bits: 128,
+                key_bits: 0,
+            });
+            memories.push(memory);
+            enable.push(format!("mem_put_{memory}"));
+            let base = base << 4;
+            addr.push(format!("({{{0}{{mem_put_{memory}}}}} & ({0}'(mem_addr_{memory}) + {0}'d{base}))", bits + 4));
+        }
         // A write has a cycle to arrive; its data stay.
         let _ = writeln!(
             self.body,
@@ -301,18 +295,7 @@ impl Writer<'_> {
             enable.join(" || "),
             addr.join(" | "),
         );
-        let _ = writeln!(
-            self.body,
-            "    {module} #(.KEYS({slots}), .ROUNDS({}), .TURN({})) e{n} (.clk, .rst({}), .in_valid({enabled}), .in_key_index({}), \
-             .in_{}({block}), .out_valid(), .out_{}(encrypted{number}), .wr_en(put{n}), .wr_addr(at{n}), .wr_data(mem_data_{}));",
-            engine.fold.rounds,
-            engine.fold.turn,
-            reset(stage),
-            selected(&indices, bits),
-            ports[0],
-            ports[1],
-            writes[0].0
-        );
+        memories[0]
     }
 
     /// The window in a stage.
@@ -450,44 +433,10 @@ impl Writer<'_> {
                 let access = Access { valid: format!("valid_{start} && {enable}{within}"), index, length };
                 self.meter(value, (start, stage), object.name, size, unit, access);
             }
-            Op::RegisterRead { register, index } => {
-                if self.turn(value, *register, stage) {
-                    return;
-                }
-                let object = self.p[*register].clone();
-                let ExternKind::Register { size, ty } = object.kind else { return };
-                let bits = size.max(2).next_power_of_two().ilog2().max(1);
-                let (index, within) = self.cell(value, *index, size);
-                let width = ty.width();
-                let number = self.register_object(&object.name, size, width);
-                let id = register.0;
-                // The write side is driven where the program writes.
-                let writes = self.writes_register(*register);
-                let write = if writes {
-                    format!(".wr_en(r{id}_en), .wr_index(r{id}_index), .wr_data(r{id}_data)")
-                } else {
-                    format!(".wr_en(1'b0), .wr_index({bits}'d0), .wr_data({width}'d0)")
-                };
-                let _ = writeln!(
-                    self.body,
-                    "    logic [{}:0] v{n}_{stage}, q{n};\n    logic in{n};\n    hw_register #(.WIDTH({width}), .DEPTH({})) e{n} (.clk, \
-                     .rst({}), .rd_valid(valid_{start}), .rd_index({index}), .rd_data(q{n}), {write}, {});",
-                    width - 1,
-                    size.max(2),
-                    reset(stage),
-                    self.map.object_ports(number)
-                );
-                let _ = writeln!(
-                    self.body,
-                    "    logic near{n};\n    always_ff @(posedge clk) begin\n        near{n} <= 1'b1{within};\n        in{n} <= near{n};\n    \
-                     end\n    assign v{n}_{stage} = in{n} ? q{n}{} : '0;",
-                    initial(&object)
-                );
-            }
+            Op::RegisterRead { register, .. } | Op::RegisterWrite { register, .. }
+                if self.turn(value, *register, stage) => {}
+            Op::RegisterRead { register, index } => self.register_read(value, *register, *index, stage),
             Op::RegisterWrite { register, enable, index, value: new } => {
-                if self.turn(value, *register, stage) {
-                    return;
-                }
                 let object = self.p[*register].clone();
                 let ExternKind::Register { size, ty } = object.kind else { return };
                 let id = register.0;
@@ -517,6 +466,72 @@ impl Writer<'_> {
             Op::Digest { enable, word, .. } => self.digest(value, *enable, *word),
             _ => {}
         }
+    }
+
+    fn register_read(&mut self, value: Value, register: ExternId, index: Value, stage: u32) {
+        let (n, start) = (value.0, self.start(value));
+        let object = self.p[register].clone();
+        let ExternKind::Register { size, ty } = object.kind else { return };
+        let bits = size.max(2).next_power_of_two().ilog2().max(1);
+        let (index, within) = self.cell(value, index, size);
+        let width = ty.width();
+        let number = self.register_object(&object.name, size, width);
+        let id = register.0;
+        // The write side is driven where the program writes.
+        let write = if self.writes_register(register) {
+            format!(".wr_en(r{id}_en), .wr_index(r{id}_index), .wr_data(r{id}_data)")
+        } else {
+            format!(".wr_en(1'b0), .wr_index({bits}'d0), .wr_data({width}'d0)")
+        };
+        let _ = writeln!(
+            self.body,
+            "    logic [{}:0] v{n}_{stage}, q{n};\n    logic in{n};\n    hw_register #(.WIDTH({width}), .DEPTH({})) e{n} (.clk, \
+             .rst({}), .rd_valid(valid_{start}), .rd_index({index}), .rd_data(q{n}), {write}, {});",
+            width - 1,
+            size.max(2),
+            reset(stage),
+            self.map.object_ports(number)
+        );
+        let _ = writeln!(
+            self.body,
+            "    logic near{n};\n    always_ff @(posedge clk) begin\n        near{n} <= 1'b1{within};\n        in{n} <= near{n};\n    \
+             end\n    assign v{n}_{stage} = in{n} ? q{n}{} : '0;",
+            initial(&object)
+        );
+    }
+}
+
+/// The signal that enters with a packet or its copy.
+fn input_signal(input: Input) -> &'static str {
+    match input {
+        Input::Length => "in_length",
+        Input::IngressPort => "in_port",
+        Input::Timestamp => "in_now",
+        Input::EgressPort => "copy_port",
+        Input::EgressRid => "copy_rid",
+        Input::Cloned => "copy_cloned",
+        Input::Replicated => "copy_replicated",
+        Input::NoCopy => "copy_none",
+        Input::LastCopy => "copy_last",
+        Input::Again(_) => "in_again",
+        Input::QueueDepth => unreachable!("it is replaced in a core"),
+    }
+}
+
+fn binary_text(op: Binary, x: &str, y: &str, width: u32) -> String {
+    match op {
+        Binary::Add => format!("{x} + {y}"),
+        Binary::Sub => format!("{x} - {y}"),
+        Binary::Mul => format!("{x} * {y}"),
+        Binary::And => format!("{x} & {y}"),
+        Binary::Or => format!("{x} | {y}"),
+        Binary::Xor => format!("{x} ^ {y}"),
+        Binary::Shl => format!("{x} << {y}"),
+        Binary::Shr => format!("{x} >> {y}"),
+        Binary::ShrSigned => format!("{width}'($signed({x}) >>> {y})"),
+        Binary::Eq => format!("{x} == {y}"),
+        Binary::Less => format!("{x} < {y}"),
+        Binary::LessSigned => format!("$signed({x}) < $signed({y})"),
     }
 }
 
