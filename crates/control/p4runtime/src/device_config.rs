@@ -9,8 +9,8 @@ use hopwright_syntax::{Diagnostics, Options};
 use prost::Message as _;
 use serde_json::Value;
 
+use crate::bundle::Bundle;
 use crate::failure::{Result, invalid};
-use crate::program::Bundle;
 
 /// The field of a BMv2-like file that has the bundle.
 pub const BUNDLE_FIELD: &str = "hopwright";

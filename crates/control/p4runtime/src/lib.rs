@@ -10,6 +10,7 @@
 
 mod access;
 mod arbitration;
+mod bundle;
 pub mod client;
 mod codec;
 mod device;
@@ -37,11 +38,12 @@ mod turns;
 mod uploads;
 
 pub use access::{Access, Client};
+pub use bundle::Bundle;
 pub use device::{Counts, Device};
 pub use device_config::{BUNDLE_FIELD, compile_device_config};
 pub use devices::{Devices, Packets, Running};
 pub use failure::{Failure, batch};
-pub use program::{Bundle, EnginePolicy, Maker, Program};
+pub use program::{EnginePolicy, Maker, Program};
 pub use read::TablePage;
 pub use replica::Replica;
 pub use saved::Held;

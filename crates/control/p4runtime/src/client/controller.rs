@@ -4,8 +4,8 @@
 //! the program, reads what the switch has, and makes it equal to a [`Replica`], again after each change. Packets go both ways meanwhile.
 //! After a failure it begins anew: nothing that was written before is assumed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -89,11 +89,17 @@ struct Shared {
     mastership: AtomicU8,
     updates: AtomicU64,
     refused: AtomicU64,
+    /// The failure that was logged last; empty since it has been primary.
+    failure: Mutex<String>,
 }
 
 impl Shared {
     fn set(&self, mastership: Mastership) {
         self.mastership.store(mastership as u8, Ordering::Release);
+    }
+
+    fn failure(&self) -> MutexGuard<'_, String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -129,7 +135,6 @@ impl Controller {
             hold: Some(options.hold),
             options,
             shared: shared.clone(),
-            logged: String::new(),
         };
         let thread = std::thread::Builder::new().name("controller".into());
         let thread = thread.spawn(move || runtime.block_on(task.run()))?;
@@ -162,6 +167,11 @@ impl Controller {
         known.get(usize::from(self.shared.mastership.load(Ordering::Acquire))).copied().unwrap_or_default()
     }
 
+    /// Why it does not drive the switch, if something has failed since it was primary last.
+    pub fn failure(&self) -> Option<String> {
+        Some(self.shared.failure().clone()).filter(|failure| !failure.is_empty())
+    }
+
     /// Updates that the switch has made, and that it has refused.
     pub fn counts(&self) -> (u64, u64) {
         (self.shared.updates.load(Ordering::Relaxed), self.shared.refused.load(Ordering::Relaxed))
@@ -190,8 +200,6 @@ struct Task {
     wants: watch::Receiver<Option<Vec<Entity>>>,
     outgoing: mpsc::Receiver<v1::PacketOut>,
     shared: Arc<Shared>,
-    /// The failure that was logged last.
-    logged: String,
 }
 
 /// How being primary ended.
@@ -223,9 +231,9 @@ impl Task {
                 ClientError::Unreachable { reason, .. } => format!("cannot reach the switch: {reason}"),
                 other => other.to_string(),
             };
-            if error != self.logged {
+            let known = std::mem::replace(&mut *self.shared.failure(), error.clone());
+            if error != known {
                 tracing::warn!(server = self.options.server, "{error}");
-                self.logged = error;
             }
             if begin.elapsed() > LONGEST {
                 wait = AGAIN;
@@ -262,7 +270,7 @@ impl Task {
             self.see_to_the_program(&mut session).await?;
             // The program is ready to send what there is to receive, and the owner need not wait for entries.
             self.shared.set(Mastership::Primary);
-            self.logged.clear();
+            self.shared.failure().clear();
             tracing::info!(server = self.options.server, election_id = %session.election_id, "primary at the switch");
             let hold = self.hold.take().unwrap_or_default();
             let Session { stub, to, answers, election_id: id } = &mut session;

@@ -14,8 +14,8 @@ use hopwright_ir::{MatchKind, Precedence};
 use num_bigint::BigUint;
 use serde::{Serialize, Serializer};
 
-use super::names::{Names, alias, field_format, param_format, width};
-use super::value::{Format, match_text, number_text, parse_match, parse_number};
+use super::names::{Names, alias};
+use super::value::{Format, field_format, match_text, number_text, param_format, parse_match, parse_number, width};
 use super::{ClientError, Result};
 use crate::bytes;
 use crate::p4info::match_kind;

@@ -2,7 +2,6 @@
 
 use hopwright_sema::nearest;
 
-use super::value::Format;
 use crate::proto::config as p4;
 
 /// The most candidates that an error lists.
@@ -52,11 +51,6 @@ impl Names {
     /// The table with this id.
     pub fn table_with_id(&self, id: u32) -> Option<&p4::Table> {
         self.info.tables.iter().find(|t| t.preamble.as_ref().is_some_and(|p| p.id == id))
-    }
-
-    /// An action profile, by its number.
-    pub fn profile_with_id(&self, id: u32) -> Option<&p4::ActionProfile> {
-        self.info.action_profiles.iter().find(|a| a.preamble.as_ref().is_some_and(|p| p.id == id))
     }
 
     /// A parser value set.
@@ -119,27 +113,6 @@ pub enum Either<'a, A, D> {
 /// The shortest name of an object.
 pub fn alias(preamble: &Option<p4::Preamble>) -> &str {
     preamble.as_ref().map_or("", |p| if p.alias.is_empty() { &p.name } else { &p.alias })
-}
-
-/// The width of a number. P4Info has none for `error`.
-pub(super) fn width(bitwidth: i32) -> u32 {
-    if bitwidth > 0 { bitwidth as u32 } else { 32 }
-}
-
-/// How values of a match field are printed: those of a declared type without a width are strings.
-pub(super) fn field_format(field: &p4::MatchField) -> Format {
-    if field.bitwidth == 0 && field.type_name.is_some() {
-        return Format::Text;
-    }
-    Format::of(&field.name, width(field.bitwidth), &field.annotations)
-}
-
-/// How values of a parameter are printed.
-pub(super) fn param_format(param: &p4::action::Param) -> Format {
-    if param.bitwidth == 0 && param.type_name.is_some() {
-        return Format::Text;
-    }
-    Format::of(&param.name, width(param.bitwidth), &param.annotations)
 }
 
 fn find<'a, T>(what: &str, name: &str, all: impl Iterator<Item = (&'a Option<p4::Preamble>, T)>) -> Result<T, Unknown> {

@@ -12,6 +12,7 @@ use num_traits::CheckedSub;
 use crate::bytes;
 use crate::p4info::match_kind;
 use crate::proto::config::MatchField;
+use crate::proto::config::action::Param;
 use crate::proto::v1::field_match::{self as wire, FieldMatchType};
 
 /// How a value is printed. Any form can be read for any value that is wide enough.
@@ -122,10 +123,10 @@ fn mask(text: &str, width: u32) -> Result<(BigUint, Option<u32>), String> {
 /// # Errors
 /// A message that says what is wrong.
 pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchType>, String> {
-    let width = super::names::width(field.bitwidth);
+    let width = width(field.bitwidth);
     let number = |text: &str| parse_number(text.trim(), width);
     let encode = |v: &BigUint| bytes::of(v);
-    let format = super::names::field_format(field);
+    let format = field_format(field);
     let encoded = |text: &str| match format {
         Format::Text => Ok(Bytes::copy_from_slice(text.trim().as_bytes())),
         _ => number(text).map(|value| encode(&value)),
@@ -137,7 +138,7 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
         if value & mask == *value {
             return Ok(());
         }
-        let fits = number_text(super::names::field_format(field), &(value & mask).to_bytes_be());
+        let fits = number_text(field_format(field), &(value & mask).to_bytes_be());
         Err(format!("`{text}` has ones in bits that are not matched: did you mean {fits} with the same mask?"))
     };
     if matches!(text, "*" | "_") {
@@ -212,6 +213,27 @@ pub(super) fn match_text(format: Format, width: u32, found: &FieldMatchType) -> 
     }
 }
 
+/// The width of a number. P4Info has none for `error`.
+pub(super) fn width(bitwidth: i32) -> u32 {
+    if bitwidth > 0 { bitwidth as u32 } else { 32 }
+}
+
+/// How values of a match field are printed: those of a declared type without a width are strings.
+pub(super) fn field_format(field: &MatchField) -> Format {
+    if field.bitwidth == 0 && field.type_name.is_some() {
+        return Format::Text;
+    }
+    Format::of(&field.name, width(field.bitwidth), &field.annotations)
+}
+
+/// How values of a parameter are printed.
+pub(super) fn param_format(param: &Param) -> Format {
+    if param.bitwidth == 0 && param.type_name.is_some() {
+        return Format::Text;
+    }
+    Format::of(&param.name, width(param.bitwidth), &param.annotations)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::proto::config::match_field;
@@ -261,7 +283,7 @@ mod tests {
         ] {
             let field = field(kind, width, name);
             let parsed = parse_match(&field, text).unwrap().unwrap();
-            let format = super::super::names::field_format(&field);
+            let format = field_format(&field);
             assert_eq!(match_text(format, width as u32, &parsed), text);
         }
     }

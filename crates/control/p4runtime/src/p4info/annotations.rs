@@ -4,7 +4,7 @@ use hopwright_sema::hir::{Annotation, AnnotationArg, AnnotationForm};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-use super::P4InfoError;
+use super::error::P4InfoError;
 use crate::proto::config as p4;
 
 /// Annotations that P4Info expresses in fields of its own.

@@ -6,7 +6,7 @@ use prost_reflect::{
     DescriptorPool, DynamicMessage, MapKey, MessageDescriptor, ReflectMessage, SerializeOptions, Value,
 };
 
-use super::P4InfoError;
+use super::error::P4InfoError;
 use crate::proto;
 use crate::proto::config::P4Info;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hopwright_ir::{P4Kind, Pipeline};
 
-use super::P4InfoError;
+use super::error::P4InfoError;
 
 /// The objects of a program by name, then their ids and aliases.
 #[derive(Debug, Default)]

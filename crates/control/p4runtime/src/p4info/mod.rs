@@ -3,6 +3,7 @@
 //! It equals the P4Info that p4c makes of the program. Extern objects of types that v1model does not declare are not listed.
 
 mod annotations;
+mod error;
 mod format;
 mod ids;
 mod objects;
@@ -12,11 +13,9 @@ mod types;
 
 use std::collections::{BTreeMap, HashSet};
 
-use ::bytes::Bytes;
 use hopwright_ir::{self as ir, ExternFn, ExternKind, P4Kind as Kind, Pipeline, StmtKind, walk};
 use hopwright_sema::hir::{self, Annotation, AnnotationArg, TypedProgram};
 use hopwright_sema::reached::Reached;
-use num_bigint::BigUint;
 
 pub(crate) use annotations::{has as has_annotation, translation};
 pub use format::{from_text, to_binary, to_json, to_text};
@@ -24,27 +23,11 @@ pub use pipeline::{adopt, of_compiled, of_pipeline};
 pub(crate) use types::flat_fields;
 
 use crate::proto::config as p4;
+pub use error::P4InfoError;
+use error::Result;
 use ids::Names;
 use objects::{Objects, add_default};
-use types::Types;
-
-/// Why there is no P4Info for a program.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)]
-pub enum P4InfoError {
-    #[error("`{name}`: @id({id:#x}) is used twice, or zero")]
-    DuplicateId { name: String, id: u32 },
-    #[error("`{name}`: @id takes a number of 32 bits")]
-    BadId { name: String },
-    #[error("`{name}`: @{annotation} takes {takes}")]
-    BadAnnotation { name: String, annotation: &'static str, takes: &'static str },
-    #[error("two {kind}s are called `{name}`: give one of them another `@name`")]
-    DuplicateName { kind: &'static str, name: String },
-    #[error("P4Info cannot be written: {0}")]
-    Form(String),
-}
-
-type Result<T> = std::result::Result<T, P4InfoError>;
+use types::{Types, padded};
 
 /// The P4Info of a program. The pipeline is the one made from it.
 ///
@@ -91,14 +74,6 @@ fn of_unapplied_tables(program: &TypedProgram, reached: &Reached<'_>) -> HashSet
     }
     unused.retain(|at| !used.contains(at));
     unused
-}
-
-/// A number as p4c writes it in P4Info: in as many bytes as its type needs.
-fn padded(value: &BigUint, width: u32) -> Bytes {
-    let digits = value.to_bytes_be();
-    let mut bytes = vec![0; (width.div_ceil(8) as usize).saturating_sub(digits.len())];
-    bytes.extend(digits);
-    bytes.into()
 }
 
 struct Builder<'p> {

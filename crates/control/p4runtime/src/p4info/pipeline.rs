@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use hopwright_ir::{self as ir, ExternArg, ExternFn, ExternKind, P4Id, P4Kind as Kind, Pipeline, StmtKind, Unit, walk};
 
+use super::error::{P4InfoError, Result};
 use super::ids::Names;
+use super::match_type;
 use super::objects::{Objects, add_default};
-use super::{P4InfoError, Result, match_type, padded, types};
+use super::types::{self, padded};
 use crate::proto::config as p4;
 
 /// The P4Info of a pipeline: what it says of its objects. Annotations, structs and controller headers are not known.

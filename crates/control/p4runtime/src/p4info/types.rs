@@ -1,7 +1,9 @@
 //! The types of a program as P4Info describes them (P4Runtime 8.4).
 
+use ::bytes::Bytes;
 use hopwright_ir::Type as IrType;
 use hopwright_sema::hir::{Annotation, NewTypeId, StructId, Type, TypedProgram};
+use num_bigint::BigUint;
 
 use super::annotations;
 use crate::proto::config as p4;
@@ -96,7 +98,7 @@ impl Types<'_> {
                             let bits = ((value % &modulus) + &modulus) % &modulus;
                             p4::p4_serializable_enum_type_spec::Member {
                                 name: name.clone(),
-                                value: super::padded(&bits.magnitude().clone(), width),
+                                value: padded(&bits.magnitude().clone(), width),
                                 ..Default::default()
                             }
                         };
@@ -260,4 +262,12 @@ fn bit(width: u32) -> p4::P4BitstringLikeTypeSpec {
 
 fn int(width: u32) -> p4::P4BitstringLikeTypeSpec {
     bits(Bits::Int(p4::P4IntTypeSpec { bitwidth: width as i32 }))
+}
+
+/// A number as p4c writes it in P4Info: in as many bytes as its type needs.
+pub(super) fn padded(value: &BigUint, width: u32) -> Bytes {
+    let digits = value.to_bytes_be();
+    let mut bytes = vec![0; (width.div_ceil(8) as usize).saturating_sub(digits.len())];
+    bytes.extend(digits);
+    bytes.into()
 }

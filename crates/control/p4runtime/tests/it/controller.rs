@@ -214,7 +214,8 @@ fn another_program_is_refused_if_it_is_to_be_checked() {
     let server = switch("127.0.0.1:0".parse().unwrap(), false);
     let owner = Owner::new(server.address(), 1, PipelinePolicy::Check);
     owner.write(&[(0x0a01_0000, 1)]);
-    std::thread::sleep(Duration::from_millis(300));
+    let refused = || owner.controller.failure().filter(|failure| failure.contains("has no program"));
+    wait_for(refused, "the refusal");
     assert_ne!(owner.controller.mastership(), Mastership::Primary);
     assert!(client(server.address()).is_none(), "it has no program");
 }

@@ -218,24 +218,35 @@ fn given(metadata: &[(u32, String)]) -> Vec<(u32, &str)> {
     metadata.iter().map(|(id, value)| (*id, value.as_str())).collect()
 }
 
-async fn values_are_where_their_numbers_say(address: SocketAddr) {
-    let mut c = Controller::new(address).await;
-
-    // The default action's arguments, in the program's order: a = 3, b = 4.
-    assert_eq!(given(&c.packet(1, 2, "9").await), [(1, "0"), (2, "0"), (3, "0"), (4, "4"), (5, "3"), (9, "0")]);
-
-    // `x` has number 2 and is ternary, `y` number 1; parameter 1 is `b`, 2 is `a`.
+/// An entry of table `t`: `x` has number 2 and is ternary, `y` number 1; parameter 1 is `b`, 2 is `a`.
+fn ternary_entry() -> v1::TableEntry {
     let ternary = Ternary { value: number(0x20), mask: number(0xf0) };
     let ternary = v1::FieldMatch { field_id: 2, field_match_type: Some(FieldMatchType::Ternary(ternary)) };
     let tag = v1::field_match::Optional { value: b"300".to_vec().into() };
     let tag = v1::FieldMatch { field_id: 9, field_match_type: Some(FieldMatchType::Optional(tag)) };
-    let entry = v1::TableEntry {
+    v1::TableEntry {
         table_id: T,
         r#match: vec![exact(1, 0x77), ternary, tag],
         action: does(call(FWD, &[(1, &[11]), (2, &[22])])),
         priority: 1,
         ..Default::default()
-    };
+    }
+}
+
+async fn values_are_where_their_numbers_say(address: SocketAddr) {
+    let mut c = Controller::new(address).await;
+    entries_of_tables(&mut c).await;
+    actions_of_profiles(&mut c).await;
+    value_sets_and_cells(&mut c).await;
+    digests(&mut c).await;
+    entries_with_other_numbers_are_refused(&mut c).await;
+}
+
+async fn entries_of_tables(c: &mut Controller) {
+    // The default action's arguments, in the program's order: a = 3, b = 4.
+    assert_eq!(given(&c.packet(1, 2, "9").await), [(1, "0"), (2, "0"), (3, "0"), (4, "4"), (5, "3"), (9, "0")]);
+
+    let entry = ternary_entry();
     c.write(Type::Insert, Entity::TableEntry(entry.clone())).await.unwrap();
     assert_eq!(given(&c.packet(0x2a, 0x77, "300").await)[3..5], [(4, "11"), (5, "22")]);
     assert_eq!(given(&c.packet(0x77, 0x2a, "300").await)[3..5], [(4, "4"), (5, "3")]);
@@ -259,7 +270,9 @@ async fn values_are_where_their_numbers_say(address: SocketAddr) {
     };
     c.write(Type::Modify, Entity::TableEntry(default)).await.unwrap();
     assert_eq!(given(&c.packet(1, 1, "0").await)[3..5], [(4, "6"), (5, "5")]);
+}
 
+async fn actions_of_profiles(c: &mut Controller) {
     // Members of an action profile, and sets of actions. The selector key takes number 1, so `y` has 2.
     let member = v1::ActionProfileMember {
         action_profile_id: 0x1100_0073,
@@ -295,7 +308,9 @@ async fn values_are_where_their_numbers_say(address: SocketAddr) {
     let by_set = one(0x78, v1::table_action::Type::ActionProfileActionSet(set));
     c.write(Type::Insert, Entity::TableEntry(by_set)).await.unwrap();
     assert_eq!(given(&c.packet(1, 0x78, "0").await)[..3], [(1, "8"), (2, "9"), (3, "10")]);
+}
 
+async fn value_sets_and_cells(c: &mut Controller) {
     // A value set's member: `x` is number 2 and ternary, `y` number 1.
     let ternary = Ternary { value: number(0x40), mask: number(0xf0) };
     let ternary = v1::FieldMatch { field_id: 2, field_match_type: Some(FieldMatchType::Ternary(ternary)) };
@@ -312,7 +327,9 @@ async fn values_are_where_their_numbers_say(address: SocketAddr) {
     let register = v1::RegisterEntry { register_id: 0x1600_0072, index: Some(v1::Index { index: 2 }), data: None };
     let Entity::RegisterEntry(register) = c.read(Entity::RegisterEntry(register)).await.remove(0) else { panic!() };
     assert_eq!(register.data.unwrap().data, Some(v1::p4_data::Data::Bitstring(number(5))));
+}
 
+async fn digests(c: &mut Controller) {
     // A digest with a translated type.
     let id = info(SOURCE).digests[0].preamble.as_ref().unwrap().id;
     let config = v1::digest_entry::Config::default();
@@ -329,7 +346,10 @@ async fn values_are_where_their_numbers_say(address: SocketAddr) {
     let data = |b: &[u8]| v1::P4Data { data: Some(v1::p4_data::Data::Bitstring(b.to_vec().into())) };
     let members = vec![data(&[1]), data(b"1234")];
     assert_eq!(digest.data[0].data, Some(v1::p4_data::Data::Struct(v1::P4StructLike { members })));
+}
 
+async fn entries_with_other_numbers_are_refused(c: &mut Controller) {
+    let entry = ternary_entry();
     // Numbers that are not in the program.
     for (wrong, params) in
         [(FWD, [(1, &[1][..]), (3, &[1])]), (FWD, [(1, &[1]), (1, &[1])]), (0x43, [(1, &[1]), (2, &[1])])]

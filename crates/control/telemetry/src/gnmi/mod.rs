@@ -4,6 +4,7 @@
 //! `tree` has the data, `path` what requests select of it, `set` the few leaves that can be changed, and `subscribe` what is sent when.
 //! Clients have the rights of P4Runtime: those that may reach all devices.
 
+mod calls;
 mod path;
 mod service;
 mod set;

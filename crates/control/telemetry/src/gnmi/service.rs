@@ -1,37 +1,25 @@
-//! The gRPC service.
+//! What the calls of the service share: rights, leaves, and how values are written.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use hopwright_p4runtime::{Devices, Failure};
-use hopwright_protobuf::gnmi::g_nmi_server::GNmi;
 use hopwright_protobuf::gnmi::get_request::DataType;
 use hopwright_protobuf::gnmi::typed_value::Value as Typed;
-use hopwright_protobuf::gnmi::{
-    CapabilityRequest, CapabilityResponse, Encoding, GetRequest, GetResponse, ModelData, Notification, SetRequest,
-    SetResponse, SubscribeRequest, SubscribeResponse, TypedValue, Update,
-};
+use hopwright_protobuf::gnmi::{Encoding, GetRequest, GetResponse, ModelData, Notification, TypedValue, Update};
 use hopwright_protobuf::gnmi_ext::Extension;
 use hopwright_protobuf::gnmi_ext::extension::Ext;
-use tokio_stream::Stream;
-use tonic::{Code, Request, Response, Status, Streaming};
+use tonic::{Code, Status};
 
 use super::path::{self, MAX_PATHS, Query};
 use super::tree::{self, Elem, Kind, Leaf, MODELS, Value, subtree};
-use super::{set, subscribe};
 use crate::Interfaces;
 use crate::interfaces::now_ns;
-
-/// The version of the protocol.
-const VERSION: &str = "0.10.0";
-/// Whose models they are.
-const ORGANIZATION: &str = "OpenConfig working group";
 
 /// What all calls share.
 #[derive(Clone)]
 pub(super) struct Service {
     interfaces: Arc<Interfaces>,
-    devices: Devices,
+    pub(super) devices: Devices,
 }
 
 /// How values are written.
@@ -165,7 +153,11 @@ impl Service {
         read.map_err(|error| Status::internal(format!("the kernel does not list the interfaces: {error}")))
     }
 
-    async fn answer(&self, request: &GetRequest) -> Result<GetResponse, Status> {
+    /// Answers a `Get`.
+    ///
+    /// # Errors
+    /// The request is wrong, or the kernel does not answer.
+    pub(super) async fn answer(&self, request: &GetRequest) -> Result<GetResponse, Status> {
         no_extensions(&request.extension)?;
         only_our_models(&request.use_models)?;
         let form = Form::new(request.encoding)?;
@@ -209,45 +201,5 @@ impl Service {
             notification.push(Notification { timestamp, prefix: prefix.clone(), update, ..Notification::default() });
         }
         Ok(GetResponse { notification, ..GetResponse::default() })
-    }
-}
-
-#[tonic::async_trait]
-impl GNmi for Service {
-    type SubscribeStream = Pin<Box<dyn Stream<Item = Result<SubscribeResponse, Status>> + Send>>;
-
-    async fn capabilities(&self, request: Request<CapabilityRequest>) -> Result<Response<CapabilityResponse>, Status> {
-        self.check(request.extensions(), false)?;
-        no_extensions(&request.get_ref().extension)?;
-        let model = |(name, version): &(&str, &str)| ModelData {
-            name: (*name).into(),
-            organization: ORGANIZATION.into(),
-            version: (*version).into(),
-        };
-        Ok(Response::new(CapabilityResponse {
-            supported_models: MODELS.iter().map(model).collect(),
-            supported_encodings: vec![Encoding::Json.into(), Encoding::JsonIetf.into(), Encoding::Proto.into()],
-            g_nmi_version: VERSION.into(),
-            extension: Vec::new(),
-        }))
-    }
-
-    async fn get(&self, request: Request<GetRequest>) -> Result<Response<GetResponse>, Status> {
-        self.check(request.extensions(), false)?;
-        Ok(Response::new(self.answer(request.get_ref()).await?))
-    }
-
-    async fn set(&self, request: Request<SetRequest>) -> Result<Response<SetResponse>, Status> {
-        self.check(request.extensions(), true)?;
-        set::apply(self, request.into_inner()).await.map(Response::new)
-    }
-
-    async fn subscribe(
-        &self,
-        request: Request<Streaming<SubscribeRequest>>,
-    ) -> Result<Response<Self::SubscribeStream>, Status> {
-        self.check(request.extensions(), false)?;
-        let place = self.devices.stream(request.extensions()).map_err(Failure::status)?;
-        Ok(Response::new(Box::pin(subscribe::answer(self.clone(), request, place))))
     }
 }
