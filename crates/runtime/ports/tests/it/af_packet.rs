@@ -4,6 +4,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use crate::af_xdp::to_ours;
 use crate::devices::{MAC_B, info_when_up, ip, tc, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
@@ -285,19 +286,6 @@ fn datagrams_of_the_kernel_come_filtered_and_with_their_checksum() {
     });
 }
 
-/// An untagged frame from `va` to `vb` with a UDP datagram over IPv4 to 10.0.0.2, port 50000.
-fn datagram(payload: &[u8]) -> Vec<u8> {
-    let total = (28 + payload.len()) as u16;
-    let mut f = vec![2, 0, 0, 0, 0, 0x0b, 2, 0, 0, 0, 0, 0x0a, 8, 0, 0x45, 0];
-    f.extend(total.to_be_bytes());
-    f.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x30, 0x39]);
-    f.extend(50000u16.to_be_bytes());
-    f.extend((total - 20).to_be_bytes());
-    f.extend([0, 0]);
-    f.extend(payload);
-    f
-}
-
 #[test]
 fn what_is_received_apart_survives_a_full_ring() {
     with_devices(|| {
@@ -312,10 +300,10 @@ fn what_is_received_apart_survives_a_full_ring() {
         b.receive_apart(urgent);
         let mut pool = pool();
         // Many more than fit the ring, and now and then one that must arrive.
-        let apart = |n: u8| datagram(&[n, 0, 0, 0, 203, 0, 0, 0, 2, 0, 0, 0]);
+        let apart = |n: u8| to_ours(&[n, 0, 0, 0, 203, 0, 0, 0, 2, 0, 0, 0]);
         let mut sent = 0;
         for burst in 0..20 {
-            let mut frames: Vec<_> = (0..100).map(|_| datagram(&[burst; 200])).collect();
+            let mut frames: Vec<_> = (0..100).map(|_| to_ours(&[burst; 200])).collect();
             frames.push(apart(burst));
             sent += transmit(&mut a, &mut pool, &frames);
         }
@@ -328,7 +316,7 @@ fn what_is_received_apart_survives_a_full_ring() {
         // What is ours may change.
         let set_common = b.filter_setter().unwrap();
         set_common.set(&Filter::nothing()).unwrap();
-        transmit(&mut a, &mut pool, &[datagram(&[0; 200]), apart(7)]);
+        transmit(&mut a, &mut pool, &[to_ours(&[0; 200]), apart(7)]);
         assert_eq!(receive(&mut b, &mut pool, 1), [apart(7)]);
         set_urgent.set(&Filter::nothing()).unwrap();
         transmit(&mut a, &mut pool, &[apart(8)]);

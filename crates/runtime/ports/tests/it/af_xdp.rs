@@ -344,7 +344,7 @@ fn a_device_that_came_back_while_nobody_sent_is_sent_on() {
 }
 
 /// An untagged frame from `va` to `vb` with a UDP datagram over IPv4 to 10.0.0.2, port 50000.
-fn to_ours(payload: &[u8]) -> Vec<u8> {
+pub(crate) fn to_ours(payload: &[u8]) -> Vec<u8> {
     let total = (28 + payload.len()) as u16;
     let mut f = vec![2, 0, 0, 0, 0, 0x0b, 2, 0, 0, 0, 0, 0x0a, 8, 0, 0x45, 0];
     f.extend(total.to_be_bytes());

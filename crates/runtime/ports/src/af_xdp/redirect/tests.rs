@@ -82,28 +82,13 @@ fn v6(dst: &str, port: u16) -> Vec<u8> {
 
 #[test]
 fn takes_what_is_ours_and_nothing_else() {
-    let mut list: Vec<(IpAddr, u16)> = vec![
-        ("192.0.2.1".parse().unwrap(), 30042),
-        ("192.0.2.1".parse().unwrap(), 50000),
-        ("198.51.100.7".parse().unwrap(), 30042),
-        ("fd00::1".parse().unwrap(), 50000),
-        ("fd00::2".parse().unwrap(), 50001),
-        ("fd00::2".parse().unwrap(), 50001),
-    ];
+    let mut list = test_frames::ours();
     list.extend((0..3000).map(|i| (IpAddr::from([10, 0, (i >> 8) as u8, i as u8]), 1000 + i)));
     let frames = FrameMatch::UdpDestinations(list);
     let Some(program) = Unattached::new(&frames, None) else { return };
     let taken = |f: &[u8]| program.takes(f);
-    assert!(taken(&v4([192, 0, 2, 1], 30042, 0)));
-    assert!(!taken(&v4([192, 0, 2, 1], 50000, 3)), "with options");
-    assert!(taken(&v4([198, 51, 100, 7], 30042, 0)));
-    assert!(!taken(&v4([198, 51, 100, 7], 50000, 0)), "the other address's port");
-    assert!(!taken(&v4([192, 0, 2, 2], 30042, 0)), "another address");
+    test_frames::check_destinations(OWN, taken);
     assert!(taken(&v4([10, 0, 11, 183], 3999, 0)), "one of many");
-    assert!(taken(&v6("fd00::1", 50000)));
-    assert!(taken(&v6("fd00::2", 50001)));
-    assert!(!taken(&v6("fd00::2", 50000)));
-    assert!(!taken(&v6("fd00:0:0:1::2", 50001)));
     assert!(!taken(&v6("::ffff:192.0.2.1", 30042)), "no IPv6 packet has an IPv4 address");
 
     let good = v4([192, 0, 2, 1], 30042, 0);

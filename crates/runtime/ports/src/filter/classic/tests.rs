@@ -78,25 +78,9 @@ fn v6(dst: &str, port: u16) -> Vec<u8> {
 
 #[test]
 fn passes_what_is_ours_and_nothing_else() {
-    let ours: Vec<(IpAddr, u16)> = vec![
-        ("192.0.2.1".parse().unwrap(), 30042),
-        ("192.0.2.1".parse().unwrap(), 50000),
-        ("198.51.100.7".parse().unwrap(), 30042),
-        ("fd00::1".parse().unwrap(), 50000),
-        ("fd00::2".parse().unwrap(), 50001),
-        ("fd00::2".parse().unwrap(), 50001),
-    ];
-    let f = Filter::udp_destinations(&ours).unwrap();
+    let f = Filter::udp_destinations(&test_frames::ours()).unwrap();
     let pass = |p: &[u8]| run(&f, p, 0, false);
-    assert!(pass(&v4([192, 0, 2, 1], 30042, 0)));
-    assert!(!pass(&v4([192, 0, 2, 1], 50000, 3)), "with options");
-    assert!(pass(&v4([198, 51, 100, 7], 30042, 0)));
-    assert!(!pass(&v4([198, 51, 100, 7], 50000, 0)), "the other address's port");
-    assert!(!pass(&v4([192, 0, 2, 2], 30042, 0)), "another address");
-    assert!(pass(&v6("fd00::1", 50000)));
-    assert!(pass(&v6("fd00::2", 50001)));
-    assert!(!pass(&v6("fd00::2", 50000)));
-    assert!(!pass(&v6("fd00:0:0:1::2", 50001)));
+    test_frames::check_destinations([0; 6], pass);
 
     let good = v4([192, 0, 2, 1], 30042, 0);
     assert!(!run(&f, &good, 3, false), "another host's frame");

@@ -68,32 +68,36 @@ fn beside_raw_ports(choice: PortChoice) {
         }
         let counts = router.sockets.counts();
         assert_eq!(counts.lost(), 0);
-
-        // An address that the device's port does not take is the sockets'.
-        router.opener.set_match("r0", &FrameMatch::UdpDestinations(vec![key(own()[1])])).unwrap();
-        let peers = PAIRS.map(|(_, theirs)| host.socket(&SocketAddr::new(sockaddr(theirs).ip(), 0).to_string()));
-        let send = || own().iter().zip(&peers).for_each(|(to, peer)| assert_eq!(peer.send_to(b"x", to).unwrap(), 1));
-        send();
-        let [raw, udp] = router.received(2);
-        assert_eq!((raw.len(), raw[0][12..14].to_vec(), udp.len()), (1, vec![0x86, 0xdd], 1));
-        router.opener.set_match("r0", &FrameMatch::UdpDestinations(own().map(key).to_vec())).unwrap();
-        send();
-        assert_eq!(router.payloads(0, 2).len(), 2);
-        // Nor is anything lost when the port is closed, or just dropped.
-        router.opener.close("r0").unwrap();
-        send();
-        assert_eq!(router.payloads(1, 2).len(), 2);
-        router.raw.clear();
-        send();
-        assert_eq!(router.payloads(1, 2).len(), 2);
-        router.open("r0", &own());
-        send();
-        assert_eq!(router.payloads(0, 2).len(), 2);
-        router.raw.clear();
-        router.opener.refresh().unwrap();
-        send();
-        assert_eq!(router.payloads(1, 2).len(), 2);
+        addresses_move_to_the_sockets(&mut router, host);
     });
+}
+
+/// Nothing is lost when the device's port takes fewer addresses, or is closed.
+fn addresses_move_to_the_sockets(router: &mut Router, host: &Host) {
+    // An address that the device's port does not take is the sockets'.
+    router.opener.set_match("r0", &FrameMatch::UdpDestinations(vec![key(own()[1])])).unwrap();
+    let peers = PAIRS.map(|(_, theirs)| host.socket(&SocketAddr::new(sockaddr(theirs).ip(), 0).to_string()));
+    let send = || own().iter().zip(&peers).for_each(|(to, peer)| assert_eq!(peer.send_to(b"x", to).unwrap(), 1));
+    send();
+    let [raw, udp] = router.received(2);
+    assert_eq!((raw.len(), raw[0][12..14].to_vec(), udp.len()), (1, vec![0x86, 0xdd], 1));
+    router.opener.set_match("r0", &FrameMatch::UdpDestinations(own().map(key).to_vec())).unwrap();
+    send();
+    assert_eq!(router.payloads(0, 2).len(), 2);
+    // Nor is anything lost when the port is closed, or just dropped.
+    router.opener.close("r0").unwrap();
+    send();
+    assert_eq!(router.payloads(1, 2).len(), 2);
+    router.raw.clear();
+    send();
+    assert_eq!(router.payloads(1, 2).len(), 2);
+    router.open("r0", &own());
+    send();
+    assert_eq!(router.payloads(0, 2).len(), 2);
+    router.raw.clear();
+    router.opener.refresh().unwrap();
+    send();
+    assert_eq!(router.payloads(1, 2).len(), 2);
 }
 
 #[test]
