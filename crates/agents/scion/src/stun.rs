@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-use crate::scmp::Bucket;
+use crate::scmp::limit::Bucket;
 
 /// Bytes of a message's header (RFC 5389, 6).
 const HEADER: usize = 20;

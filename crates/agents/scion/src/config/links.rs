@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use serde::{Deserialize, Serialize};
 
 use crate::config::topology::{
-    Address, BorderRouter, LinkBfd, Relation, Topology, Underlay, unusable_local, unusable_remote,
+    Address, BorderRouter, Ends, LinkBfd, Relation, Topology, Underlay, unusable_local, unusable_remote,
 };
 use crate::control::program;
 use crate::packet::ia::IsdAs;
@@ -206,15 +206,7 @@ impl Links {
         for (interface_id, interface) in &own.interfaces {
             let (router, id) = (id.to_string(), *interface_id);
             let Some(ends) = &interface.underlay else { return Err(LinksError::NoUnderlay { router, id }) };
-            if !matches!(ends.provider.as_str(), "" | "udpip") {
-                return Err(LinksError::Provider { router, id, provider: ends.provider.clone() });
-            }
-            let remote = zones.take(&ends.remote)?;
-            let local = of_version(zones.take(&ends.local)?, remote.is_ipv4());
-            // Nothing is sent to an unspecified address, of either version.
-            if local.is_ipv4() != remote.is_ipv4() && !remote.ip().is_unspecified() {
-                return Err(LinksError::Versions { router, id, local, remote });
-            }
+            let underlay @ Underlay { local, remote } = underlay_of(ends, &mut zones, &router, id)?;
             if let Some(other) = external.iter().find(|other| other.underlay.remote == remote) {
                 return Err(LinksError::SameRemote { router, id, remote, other: other.id });
             }
@@ -229,7 +221,7 @@ impl Links {
                 index: next_index(),
                 neighbour: interface.neighbour,
                 relation: interface.relation,
-                underlay: Underlay { local, remote },
+                underlay,
                 mtu: interface.mtu,
                 bfd: interface.bfd.clone(),
                 problem: unusable_local(local).or_else(|| unusable_remote(remote)),
@@ -243,11 +235,8 @@ impl Links {
                 same.interfaces.extend(interfaces);
                 continue;
             }
-            let problem = if address == internal {
-                Some(format!("{address} is this router's own address"))
-            } else {
-                unusable_remote(address)
-            };
+            let own = (address == internal).then(|| format!("{address} is this router's own address"));
+            let problem = own.or_else(|| unusable_remote(address));
             if address.is_ipv4() != internal.is_ipv4() && !address.ip().is_unspecified() {
                 return Err(LinksError::OtherVersion { sibling: name.clone(), router: id.into(), address, internal });
             }
@@ -267,13 +256,7 @@ impl Links {
                 problem,
             });
         }
-        let locals: Vec<SocketAddr> = external.iter().map(|link| link.underlay.local).chain([internal]).collect();
-        for address in locals.iter().copied().filter(|address| address.ip().is_unspecified() && address.port() != 0) {
-            let same = |other: &&SocketAddr| other.port() == address.port() && other.is_ipv4() == address.is_ipv4();
-            if let Some(other) = locals.iter().filter(same).find(|other| **other != address) {
-                return Err(LinksError::SamePort { address, other: *other });
-            }
-        }
+        check_ports(external.iter().map(|link| link.underlay.local).chain([internal]).collect())?;
         let services = [
             (SERVICE_CONTROL, instances(&topology.control_service, internal)),
             (SERVICE_DISCOVERY, instances(&topology.discovery_service, internal)),
@@ -408,6 +391,32 @@ impl Zones {
         }
         Ok(address.socket)
     }
+}
+
+/// The addresses of an interface's link.
+fn underlay_of(ends: &Ends, zones: &mut Zones, router: &str, id: u16) -> Result<Underlay, LinksError> {
+    let router = router.to_string();
+    if !matches!(ends.provider.as_str(), "" | "udpip") {
+        return Err(LinksError::Provider { router, id, provider: ends.provider.clone() });
+    }
+    let remote = zones.take(&ends.remote)?;
+    let local = of_version(zones.take(&ends.local)?, remote.is_ipv4());
+    // Nothing is sent to an unspecified address, of either version.
+    if local.is_ipv4() != remote.is_ipv4() && !remote.ip().is_unspecified() {
+        return Err(LinksError::Versions { router, id, local, remote });
+    }
+    Ok(Underlay { local, remote })
+}
+
+/// An unspecified address shares its port with no other address of its version.
+fn check_ports(locals: Vec<SocketAddr>) -> Result<(), LinksError> {
+    for address in locals.iter().copied().filter(|address| address.ip().is_unspecified() && address.port() != 0) {
+        let same = |other: &&SocketAddr| other.port() == address.port() && other.is_ipv4() == address.is_ipv4();
+        if let Some(other) = locals.iter().filter(same).find(|other| **other != address) {
+            return Err(LinksError::SamePort { address, other: *other });
+        }
+    }
+    Ok(())
 }
 
 /// An unspecified address as that of another IP version; others stay.

@@ -134,7 +134,7 @@ pub struct Hopwright {
     /// With [`SlowPathBy::Tap`]: name of the network namespace of the TAP devices; empty: `general.id` and `-slow`.
     pub slow_path_netns: String,
     /// `[scmp]`
-    pub scmp: crate::scmp::Limit,
+    pub scmp: crate::scmp::limit::Limit,
     /// `[queues]`: egress queues of devices, by name.
     pub queues: BTreeMap<String, Queues>,
     /// `[reload]`

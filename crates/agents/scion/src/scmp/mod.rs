@@ -18,7 +18,7 @@ use hopwright_host::metrics::CounterFamily;
 
 mod answer;
 mod drkey;
-mod limit;
+pub(crate) mod limit;
 mod message;
 mod path;
 mod spao;
@@ -26,7 +26,6 @@ pub(crate) mod view;
 
 pub use answer::{Outcome, Router, Silence, answer};
 pub use drkey::ScmpKeys;
-pub(crate) use limit::Bucket;
 pub use limit::Limit;
 pub use message::Kind;
 

@@ -73,11 +73,6 @@ impl Carrier {
     pub(super) fn udp(why: String) -> Carrier {
         Carrier { kind: "UDP".into(), device: None, why: Some(why) }
     }
-
-    /// Whether it is a raw port.
-    pub fn is_raw(&self) -> bool {
-        self.why.is_none()
-    }
 }
 
 impl fmt::Display for Carrier {

@@ -216,77 +216,82 @@ fn impossible_udp_lengths_are_small() {
     }
 }
 
+// Offsets behind the underlay headers.
+const NEXT_HDR: usize = IN_FRONT + 4;
+const HDR_LEN: usize = IN_FRONT + 5;
+const PAYLOAD_LEN: usize = IN_FRONT + 7;
+const PATH_TYPE: usize = IN_FRONT + 8;
+const SRC_IA: usize = IN_FRONT + 20;
+const PATH_META: usize = IN_FRONT + 36;
+
+type Change = fn(Vec<u8>) -> Vec<u8>;
+
+fn flip(mut frame: Vec<u8>, at: usize) -> Vec<u8> {
+    frame[at] ^= 0x55;
+    frame
+}
+
+/// Changes of a frame, and whether it still comes from a link that there is.
+const CHANGES: &[(&str, bool, Change)] = &[
+    ("good", true, |f| f),
+    ("padded", true, |f| [f, vec![0; 7]].concat()),
+    ("IP options", true, |f| with_options(&f)),
+    ("a fragment", false, |mut f| {
+        f[20] = 0x20;
+        with_checksums(f)
+    }),
+    ("IP checksum", false, |f| flip(f, 24)),
+    ("UDP checksum of a bad packet", true, |f| flip(flip(f, PATH_META + 20), 41)),
+    ("UDP checksum of a packet with options", false, |f| flip(with_options(&flip(f, PATH_META + 20)), 45)),
+    ("no UDP checksum", true, |mut f| {
+        f[40..42].fill(0);
+        f
+    }),
+    ("UDP length 0", true, |mut f| {
+        f[38..40].fill(0);
+        f
+    }),
+    ("UDP length 7", true, |mut f| {
+        f[38..40].copy_from_slice(&[0, 7]);
+        f
+    }),
+    ("UDP length too long", true, |mut f| {
+        f[38] = 0xff;
+        f
+    }),
+    ("UDP port", false, |f| flip(f, 36)),
+    ("cut off", true, |mut f| {
+        f.truncate(100);
+        f
+    }),
+    ("next header", true, |f| with_checksums(flip(f, NEXT_HDR))),
+    ("an extension that lies", true, |mut f| {
+        f[NEXT_HDR] = 201;
+        let end = IN_FRONT + usize::from(f[HDR_LEN]) * 4;
+        f[end..end + 2].copy_from_slice(&[17, 255]);
+        with_checksums(f)
+    }),
+    ("header length", true, |f| with_checksums(flip(f, HDR_LEN))),
+    ("payload length", true, |f| with_checksums(flip(f, PAYLOAD_LEN))),
+    ("path type", true, |f| with_checksums(flip(f, PATH_TYPE))),
+    ("source AS", true, |f| with_checksums(flip(f, SRC_IA + 7))),
+    ("current hop", true, |f| with_checksums(flip(f, PATH_META))),
+    ("SegID", true, |f| with_checksums(flip(f, PATH_META + 6))),
+    ("an SCMP error that would be answered", true, |mut f| {
+        f[NEXT_HDR] = 202;
+        let end = IN_FRONT + usize::from(f[HDR_LEN]) * 4;
+        f[end..end + 4].copy_from_slice(&[1, 0, 0, 0]);
+        with_checksums(flip(f, PATH_META + 6))
+    }),
+];
+
 /// Whatever comes from a link that there is, is forwarded, answered or dropped, and each is counted by link.
 #[test]
 fn the_books_balance() {
-    // Offsets behind the underlay headers.
-    const NEXT_HDR: usize = IN_FRONT + 4;
-    const HDR_LEN: usize = IN_FRONT + 5;
-    const PAYLOAD_LEN: usize = IN_FRONT + 7;
-    const PATH_TYPE: usize = IN_FRONT + 8;
-    const SRC_IA: usize = IN_FRONT + 20;
-    const PATH_META: usize = IN_FRONT + 36;
-    type Change = fn(Vec<u8>) -> Vec<u8>;
-    fn flip(mut frame: Vec<u8>, at: usize) -> Vec<u8> {
-        frame[at] ^= 0x55;
-        frame
-    }
-    let changes: &[(&str, bool, Change)] = &[
-        ("good", true, |f| f),
-        ("padded", true, |f| [f, vec![0; 7]].concat()),
-        ("IP options", true, |f| with_options(&f)),
-        ("a fragment", false, |mut f| {
-            f[20] = 0x20;
-            with_checksums(f)
-        }),
-        ("IP checksum", false, |f| flip(f, 24)),
-        ("UDP checksum of a bad packet", true, |f| flip(flip(f, PATH_META + 20), 41)),
-        ("UDP checksum of a packet with options", false, |f| flip(with_options(&flip(f, PATH_META + 20)), 45)),
-        ("no UDP checksum", true, |mut f| {
-            f[40..42].fill(0);
-            f
-        }),
-        ("UDP length 0", true, |mut f| {
-            f[38..40].fill(0);
-            f
-        }),
-        ("UDP length 7", true, |mut f| {
-            f[38..40].copy_from_slice(&[0, 7]);
-            f
-        }),
-        ("UDP length too long", true, |mut f| {
-            f[38] = 0xff;
-            f
-        }),
-        ("UDP port", false, |f| flip(f, 36)),
-        ("cut off", true, |mut f| {
-            f.truncate(100);
-            f
-        }),
-        ("next header", true, |f| with_checksums(flip(f, NEXT_HDR))),
-        ("an extension that lies", true, |mut f| {
-            f[NEXT_HDR] = 201;
-            let end = IN_FRONT + usize::from(f[HDR_LEN]) * 4;
-            f[end..end + 2].copy_from_slice(&[17, 255]);
-            with_checksums(f)
-        }),
-        ("header length", true, |f| with_checksums(flip(f, HDR_LEN))),
-        ("payload length", true, |f| with_checksums(flip(f, PAYLOAD_LEN))),
-        ("path type", true, |f| with_checksums(flip(f, PATH_TYPE))),
-        ("source AS", true, |f| with_checksums(flip(f, SRC_IA + 7))),
-        ("current hop", true, |f| with_checksums(flip(f, PATH_META))),
-        ("SegID", true, |f| with_checksums(flip(f, PATH_META + 6))),
-        ("an SCMP error that would be answered", true, |mut f| {
-            f[NEXT_HDR] = 202;
-            let end = IN_FRONT + usize::from(f[HDR_LEN]) * 4;
-            f[end..end + 4].copy_from_slice(&[1, 0, 0, 0]);
-            with_checksums(flip(f, PATH_META + 6))
-        }),
-    ];
     for engine in [EngineKind::Interp, EngineKind::Jit] {
         let mut router = Router::new(engine);
         for case in CASES {
-            for (what, has_link, change) in changes {
+            for (what, has_link, change) in CHANGES {
                 let frame = change(case.frame(512, 1, NOW).unwrap());
                 let before = router.all();
                 let answered = router.answered;
