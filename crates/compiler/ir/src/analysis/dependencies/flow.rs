@@ -218,9 +218,7 @@ impl Flow {
         if Rc::ptr_eq(&self.facts, &other.facts) {
             return;
         }
-        let same = |(a, b): &(&Fact, &Fact)| {
-            a.0 == b.0 && a.2 == b.2 && Rc::ptr_eq(&a.1, &b.1)
-        };
+        let same = |(a, b): &(&Fact, &Fact)| a.0 == b.0 && a.2 == b.2 && Rc::ptr_eq(&a.1, &b.1);
         let common = self.facts.iter().zip(other.facts.iter()).take_while(same).count();
         Rc::make_mut(&mut self.facts).truncate(common);
     }
