@@ -16,6 +16,7 @@
 //! `Resubmit` objects emit, which are field lists.
 
 mod copies;
+mod dynamic_hash;
 mod egress;
 mod externs;
 mod ghost;

@@ -97,6 +97,10 @@ fn kind(t: &Table) -> &'static str {
         Object::Applications => "PktgenAppCfg",
         Object::PacketBuffer => "PktgenPktBuffer",
         Object::GeneratorPorts => "PktgenPortCfg",
+        Object::HashConfigure => "DynHashConfigure",
+        Object::HashAlgorithm => "DynHashAlgorithm",
+        Object::HashCompute => "DynHashCompute",
+        Object::SelectedMember { .. } => "SelectorGetMember",
     }
 }
 
@@ -143,7 +147,14 @@ fn singleton(f: &Field) -> Value {
 fn plain(f: &Field) -> Value {
     let annotations: Vec<Value> =
         f.annotation.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-    json!({"id": f.id, "name": f.name, "repeated": f.repeated, "annotations": annotations, "type": ty(f.ty)})
+    let mut value = json!({"id": f.id, "name": f.name, "repeated": f.repeated, "annotations": annotations});
+    if let Some(object) = value.as_object_mut() {
+        match f.container.is_empty() {
+            true => object.insert("type".into(), ty(f.ty)),
+            false => object.insert("container".into(), f.container.iter().map(singleton).collect()),
+        };
+    }
+    value
 }
 
 fn action(a: &Action) -> Value {

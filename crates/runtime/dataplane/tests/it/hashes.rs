@@ -82,3 +82,59 @@ fn custom_crcs_have_the_parameters_that_they_are_given() {
     // The last hash keeps its parameters.
     assert!(parts.iter().all(|part| *part == parts[0] && (100..150).contains(part)), "{parts:?}");
 }
+
+const TOFINO: &str = r#"
+#include <core.p4>
+#include <tna.p4>
+header h_t { bit<32> a; bit<64> b; bit<16> hash; }
+struct headers_t { h_t h; }
+struct meta_t {}
+parser P(packet_in p, out headers_t hdr, out meta_t meta, out ingress_intrinsic_metadata_t i) {
+    state start { p.extract(i); p.advance(PORT_METADATA_SIZE); p.extract(hdr.h); transition accept; }
+}
+control I(inout headers_t hdr, inout meta_t meta, in ingress_intrinsic_metadata_t i, in ingress_intrinsic_metadata_from_parser_t p,
+          inout ingress_intrinsic_metadata_for_deparser_t d, inout ingress_intrinsic_metadata_for_tm_t tm) {
+    Hash<bit<16>>(HashAlgorithm_t.CRC16) flow;
+    action compute() { hdr.h.hash = flow.get({ hdr.h.a, hdr.h.b }); }
+    table hashed { actions = { compute; } const default_action = compute(); }
+    apply { tm.ucast_egress_port = 1; hashed.apply(); }
+}
+control D(packet_out p, inout headers_t hdr, in meta_t meta, in ingress_intrinsic_metadata_for_deparser_t d) { apply { p.emit(hdr); } }
+struct none_t {}
+parser Q(packet_in p, out none_t hdr, out none_t meta, out egress_intrinsic_metadata_t e) { state start { p.extract(e); transition accept; } }
+control E(inout none_t hdr, inout none_t meta, in egress_intrinsic_metadata_t e, in egress_intrinsic_metadata_from_parser_t p,
+          inout egress_intrinsic_metadata_for_deparser_t d, inout egress_intrinsic_metadata_for_output_port_t o) { apply {} }
+control F(packet_out p, inout none_t hdr, in none_t meta, in egress_intrinsic_metadata_for_deparser_t d) { apply {} }
+Pipeline(P(), I(), D(), Q(), E(), F()) pipe;
+Switch(pipe) main;
+"#;
+
+#[test]
+fn a_hash_of_tofino_has_the_form_that_it_is_given() {
+    let compiled = compile_text("changed.p4", TOFINO, &Default::default(), true);
+    let text = compiled.report(false);
+    let pipeline = Arc::new(compiled.pipeline.unwrap_or_else(|| panic!("{text}")));
+    for engine in [EngineKind::Interp, EngineKind::Jit] {
+        let vdp = VirtualDataPlane::new(pipeline.clone(), engine).unwrap();
+        let mut engine = DataPlaneEngine::new(vdp.clone(), FrameSize::JUMBO).unwrap();
+        let mut hash = || {
+            let packet = [&b"123456789abc"[..], &[0; 2]].concat();
+            let sent = engine.process(1, &packet, 1).unwrap().sent.remove(0).1;
+            u16::from_be_bytes([sent[12], sent[13]])
+        };
+        let usual = hash();
+        // Bit 3 is the lowest bit of `b`, and bit 0 is bit 28 of `a`; both are ones here. The others are those of a constant.
+        let mut form = [0u64; 1 + 64 * 2];
+        form[0] = 0x0ff0;
+        form[1 + 3 * 2] = 1;
+        form[1 + 1] = 0x1000_0000;
+        let bytes: Vec<u8> = form.iter().flat_map(|word| word.to_le_bytes()).collect();
+        vdp.control().named_extern("I.flow").unwrap().control("cell/0", &bytes).unwrap();
+        assert_eq!(hash(), usual);
+        let changed = vdp.control().register("I.flow$dynamic_hash").unwrap();
+        changed.write(0, 1u32).unwrap();
+        assert_eq!(hash(), 0x0ff0 ^ 0b1001);
+        changed.write(0, 0u32).unwrap();
+        assert_eq!(hash(), usual);
+    }
+}
