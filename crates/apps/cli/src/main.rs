@@ -43,9 +43,20 @@ fn main() -> ExitCode {
         _ => Console::default(),
     };
     let logging = Logging::start(console);
+    match run(cli.command, logging) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Reported) => ExitCode::FAILURE,
+        Err(Failure::Error(error)) => {
+            eprintln!("hopwright: {}", Failure::text(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command, logging: Logging) -> Result<(), Failure> {
     // Only routers change it while they run.
     let _ = &logging;
-    let result = match cli.command {
+    match command {
         Command::Check(args) => commands::check::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         #[cfg(feature = "fmt")]
@@ -112,13 +123,5 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Man { folder } => commands::man::run(&folder),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Reported) => ExitCode::FAILURE,
-        Err(Failure::Error(error)) => {
-            eprintln!("hopwright: {}", Failure::text(&error));
-            ExitCode::FAILURE
-        }
     }
 }

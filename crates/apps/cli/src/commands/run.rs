@@ -16,9 +16,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{
-    EgressQueues, EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Verdict, VirtualDataPlane,
+    EgressQueues, EngineKind, Port, Sample, Switch, SwitchBuilder, SwitchStats, Verdict, VirtualDataPlane,
 };
-use hopwright_driver::compile_text;
+use hopwright_driver::{Compiled, compile_text};
+use hopwright_ir::Pipeline;
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 use hopwright_syntax::Options;
 #[cfg(feature = "telemetry")]
@@ -111,39 +112,17 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
     let cpu_port = (!variant.without_cpu_port).then_some(u32::from(args.cpu_port));
     interfaces::check(&args.interfaces, cpu_port)?;
     interfaces::check_queues(&args.queues, &args.interfaces)?;
-    let compiled = match variant.without_program {
-        true => compile_text("none.p4", NO_PROGRAM, &Options::default(), true),
-        false => compile::compile(&args.source, args.coverage.files.is_empty()),
-    };
-    if !variant.without_program {
-        compile::print_diagnostics(&compiled);
-    }
+    let compiled = compiled(args, variant.without_program);
     let Some(pipeline) = &compiled.pipeline else { return Err(Failure::Reported) };
     let pipeline = Arc::new(pipeline.clone());
-    let vdp = match args.engine {
-        #[cfg(feature = "rtl")]
-        _ if args.device.device.is_some() => {
-            hardware::on_board(&pipeline, args.device.device.as_deref().unwrap_or_default(), &args.device)?
-        }
-        RunEngine::Auto if args.coverage.files.is_empty() => engine::automatic(&pipeline)?,
-        RunEngine::Auto | RunEngine::Interp => data_plane(&pipeline, EngineChoice::Interp)?,
-        #[cfg(feature = "jit")]
-        RunEngine::Jit => data_plane(&pipeline, EngineChoice::Jit)?,
-        #[cfg(feature = "rtl")]
-        RunEngine::Rtl => data_plane(&pipeline, EngineChoice::Rtl)?,
-    };
+    let vdp = vdp(args, &pipeline)?;
     let queues = Queues::default();
     if let Some(entries) = &args.entries {
         load(entries, &vdp, Some(&queues))?;
     }
     vdp.settle().map_err(Failure::message)?;
     let reached = (!args.coverage.files.is_empty()).then(|| coverage::Live::of(&vdp)).transpose()?;
-    let runs = match vdp.engine_kind() {
-        EngineKind::Jit => "machine code",
-        EngineKind::Interp => "the interpreter",
-        EngineKind::Offload if args.interfaces.is_empty() => "a board",
-        EngineKind::Offload => "simulated hardware",
-    };
+    let runs = engine_name(&vdp, args);
     let headroom = vdp.headroom().max(if variant.without_program { HEADROOM } else { 0 });
     let mut builder = SwitchBuilder::new(vdp).batch(args.batch.into());
     if let Some(port) = cpu_port {
@@ -159,30 +138,17 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
     builder = builder.pools(pools);
     let recorder = args.pcap.as_deref().map(Recorder::new).transpose()?;
     let mut how = Vec::new();
-    for Interface { number, name } in &args.interfaces {
-        let opened = opener.open(name, &FrameMatch::Everything).map_err(|e| interfaces::cannot_open(&e))?;
-        how.push((*number, opened.how));
-        let mut ports = opened.ports;
-        if let Some(recorder) = &recorder {
-            ports = recorder.attach(name, ports)?;
-        }
-        let own = args.queues.iter().find(|queues| queues.port == *number);
-        let settings = own.map_or_else(EgressQueues::without_rate, |queues| queues.settings);
-        builder = builder.ports(*number, queues.attach(*number, &settings, ports));
+    for interface in &args.interfaces {
+        let (ports, back_end) = open_device(args, interface, &opener, &queues, recorder.as_ref())?;
+        how.push((interface.number, back_end));
+        builder = builder.ports(interface.number, ports);
     }
     let (switch, mut worker) = builder.build()?;
     if let Some(warning) = switch.default_tenant().headroom_warning() {
         tracing::warn!("{warning}");
     }
     let _reception = interfaces::receive(&switch, &args.interfaces)?;
-    for port in switch.ports() {
-        let mtu = port.info.mtu.map_or_else(|| "?".into(), |mtu| mtu.to_string());
-        let how = how.iter().find(|(number, _)| *number == port.number).map_or("", |(_, how)| how);
-        tracing::info!("port {} is {}, MTU {mtu}, {how}", port.number, port.name);
-        if port.info.up == Some(false) {
-            tracing::warn!("{0} has no link: `ip link set {0} up`, here and at its other end, may help", port.name);
-        }
-    }
+    log_ports(&switch, &how);
     let program = (!variant.without_program).then_some(&compiled);
     let server = Server::start(args, &switch, program)?;
     #[cfg(feature = "telemetry")]
@@ -229,6 +195,70 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
         print(&switch.stats());
     }
     Ok(())
+}
+
+fn compiled(args: &RunArgs, without_program: bool) -> Compiled {
+    if without_program {
+        return compile_text("none.p4", NO_PROGRAM, &Options::default(), true);
+    }
+    let compiled = compile::compile(&args.source, args.coverage.files.is_empty());
+    compile::print_diagnostics(&compiled);
+    compiled
+}
+
+/// The program on the engine that the arguments choose.
+fn vdp(args: &RunArgs, pipeline: &Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, Failure> {
+    Ok(match args.engine {
+        #[cfg(feature = "rtl")]
+        _ if args.device.device.is_some() => {
+            hardware::on_board(pipeline, args.device.device.as_deref().unwrap_or_default(), &args.device)?
+        }
+        RunEngine::Auto if args.coverage.files.is_empty() => engine::automatic(pipeline)?,
+        RunEngine::Auto | RunEngine::Interp => data_plane(pipeline, EngineChoice::Interp)?,
+        #[cfg(feature = "jit")]
+        RunEngine::Jit => data_plane(pipeline, EngineChoice::Jit)?,
+        #[cfg(feature = "rtl")]
+        RunEngine::Rtl => data_plane(pipeline, EngineChoice::Rtl)?,
+    })
+}
+
+/// What a program runs as.
+fn engine_name(vdp: &VirtualDataPlane, args: &RunArgs) -> &'static str {
+    match vdp.engine_kind() {
+        EngineKind::Jit => "machine code",
+        EngineKind::Interp => "the interpreter",
+        EngineKind::Offload if args.interfaces.is_empty() => "a board",
+        EngineKind::Offload => "simulated hardware",
+    }
+}
+
+/// Opens a device. Returns its ports, and which back end it has and why.
+fn open_device(
+    args: &RunArgs,
+    Interface { number, name }: &Interface,
+    opener: &Opener,
+    queues: &Queues,
+    recorder: Option<&Recorder>,
+) -> Result<(Vec<Box<dyn Port>>, String), Failure> {
+    let opened = opener.open(name, &FrameMatch::Everything).map_err(|e| interfaces::cannot_open(&e))?;
+    let mut ports = opened.ports;
+    if let Some(recorder) = recorder {
+        ports = recorder.attach(name, ports)?;
+    }
+    let own = args.queues.iter().find(|queues| queues.port == *number);
+    let settings = own.map_or_else(EgressQueues::without_rate, |queues| queues.settings);
+    Ok((queues.attach(*number, &settings, ports), opened.how))
+}
+
+fn log_ports(switch: &Switch, how: &[(u32, String)]) {
+    for port in switch.ports() {
+        let mtu = port.info.mtu.map_or_else(|| "?".into(), |mtu| mtu.to_string());
+        let how = how.iter().find(|(number, _)| *number == port.number).map_or("", |(_, how)| how);
+        tracing::info!("port {} is {}, MTU {mtu}, {how}", port.number, port.name);
+        if port.info.up == Some(false) {
+            tracing::warn!("{0} has no link: `ip link set {0} up`, here and at its other end, may help", port.name);
+        }
+    }
 }
 
 /// Starts to log a line for each packet, until the switch stops.

@@ -73,6 +73,68 @@ impl Record {
             floor_ns: self.floor_ns,
         }
     }
+
+    fn print(&self) {
+        println!(
+            "{:<8} {:>7} {:<12} {:>5} {:>5} {:>5} {:>6} {:>8} {:>10.1} {:>8.1} {:>8} {:>8} {:>6.1} {:>7.1} {:>6.1}",
+            self.layout,
+            self.workers,
+            self.case,
+            self.size,
+            self.hops,
+            self.macs,
+            or_dash(self.passes.map(f64::from)),
+            self.working_set,
+            self.ns_median,
+            self.ns_best,
+            or_dash(self.cycles_per_packet),
+            or_dash(self.instructions_per_packet),
+            self.mpps,
+            self.floor_ns,
+            self.times_floor
+        );
+    }
+}
+
+fn print_heading() {
+    println!("SCION border router in memory, whole frame to whole frame, batches of {BATCH}");
+    println!(
+        "{:<8} {:>7} {:<12} {:>5} {:>5} {:>5} {:>6} {:>8} {:>10} {:>8} {:>8} {:>8} {:>6} {:>7} {:>6}",
+        "layout",
+        "workers",
+        "case",
+        "bytes",
+        "hops",
+        "MACs",
+        "passes",
+        "set",
+        "ns/packet",
+        "best ns",
+        "cycles",
+        "instr.",
+        "Mpps",
+        "floor",
+        "ratio"
+    );
+}
+
+/// The cases with their sizes and numbers of entries.
+fn runs(args: &BenchScionArgs) -> Vec<(Case, usize, WorkingSet)> {
+    let mut runs = Vec::new();
+    for case in CASES.iter().filter(|c| args.case.is_empty() || args.case.iter().any(|n| n == c.name)) {
+        let all = if args.hops.is_empty() { vec![case.hops] } else { args.hops.clone() };
+        for &working_set in &args.working_set {
+            for &size in &args.size {
+                runs.extend(all.iter().map(|&hops| (Case { hops, ..*case }, size, working_set)));
+            }
+            // The cost of a long path.
+            let longest = args.size.iter().copied().max().filter(|&size| size >= LONG_PATH_BYTES);
+            if let Some(size) = longest.filter(|_| args.hops.is_empty() && case.name == "br_transit") {
+                runs.push((Case { hops: 64, ..*case }, size, working_set));
+            }
+        }
+    }
+    runs
 }
 
 /// Measures the border router.
@@ -93,40 +155,9 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
     }
     let mut records = Vec::new();
     if !args.json {
-        println!("SCION border router in memory, whole frame to whole frame, batches of {BATCH}");
-        println!(
-            "{:<8} {:>7} {:<12} {:>5} {:>5} {:>5} {:>6} {:>8} {:>10} {:>8} {:>8} {:>8} {:>6} {:>7} {:>6}",
-            "layout",
-            "workers",
-            "case",
-            "bytes",
-            "hops",
-            "MACs",
-            "passes",
-            "set",
-            "ns/packet",
-            "best ns",
-            "cycles",
-            "instr.",
-            "Mpps",
-            "floor",
-            "ratio"
-        );
+        print_heading();
     }
-    let mut runs = Vec::new();
-    for case in CASES.iter().filter(|c| args.case.is_empty() || args.case.iter().any(|n| n == c.name)) {
-        let all = if args.hops.is_empty() { vec![case.hops] } else { args.hops.clone() };
-        for &working_set in &args.working_set {
-            for &size in &args.size {
-                runs.extend(all.iter().map(|&hops| (Case { hops, ..*case }, size, working_set)));
-            }
-            // The cost of a long path.
-            let longest = args.size.iter().copied().max().filter(|&size| size >= LONG_PATH_BYTES);
-            if let Some(size) = longest.filter(|_| args.hops.is_empty() && case.name == "br_transit") {
-                runs.push((Case { hops: 64, ..*case }, size, working_set));
-            }
-        }
-    }
+    let mut runs = runs(args);
     let layouts = args.layout.iter().map(|layout| (layout.name(), layout.compile(true), false));
     let hummingbird = [("hbird", false), ("flyover", true)].into_iter().filter(|_| args.hummingbird);
     let hummingbird = hummingbird
@@ -146,24 +177,7 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
             let record = several(&vdp, workers, case, *size, *working_set, (args.duration, args.single_step))?;
             let record = Record { layout, ..record };
             if !args.json {
-                println!(
-                    "{:<8} {:>7} {:<12} {:>5} {:>5} {:>5} {:>6} {:>8} {:>10.1} {:>8.1} {:>8} {:>8} {:>6.1} {:>7.1} {:>6.1}",
-                    record.layout,
-                    record.workers,
-                    record.case,
-                    record.size,
-                    record.hops,
-                    record.macs,
-                    or_dash(record.passes.map(f64::from)),
-                    record.working_set,
-                    record.ns_median,
-                    record.ns_best,
-                    or_dash(record.cycles_per_packet),
-                    or_dash(record.instructions_per_packet),
-                    record.mpps,
-                    record.floor_ns,
-                    record.times_floor
-                );
+                record.print();
             }
             records.push(record);
         }

@@ -216,81 +216,90 @@ impl CompilerOptions {
             if argument == Needed && value.is_none() {
                 return Err(format!("Option {option} is missing its required argument"));
             }
-            let optional = value.clone();
-            let value = value.unwrap_or_default();
-            match effect {
-                Help => self.help = true,
-                Version => self.version = true,
-                Include => self.include.push(value.into()),
-                Define => {
-                    self.undefine.retain(|other| *other != macro_name(&value));
-                    self.define.push(value);
-                }
-                Undefine => {
-                    self.define.retain(|other| macro_name(other) != value);
-                    self.undefine.push(value);
-                }
-                Output => self.output = Some(value.into()),
-                Standard => {
-                    self.p4_14 = match value.as_str() {
-                        "16" | "1.2" | "p4-16" | "p4_16" | "P4₁₆" => false,
-                        "14" | "1.0" | "1.1" | "p4-14" | "p4_14" | "P4₁₄" => true,
-                        _ => return Err(format!("Illegal language version {value}")),
-                    }
-                }
-                Target => {
-                    // Targets of older drivers: `bmv2-ss-p4org`, `bmv2-v1model-p4org`, `bmv2-psa-p4org`.
-                    let mut parts = value.split('-');
-                    self.target = parts.next().unwrap_or_default().to_string();
-                    if let Some(architecture) = parts.next() {
-                        self.architecture = Some(if architecture == "ss" { "v1model" } else { architecture }.into());
-                    }
-                }
-                Architecture => self.architecture = Some(value).filter(|name| name != "default"),
-                Tables => self.tables = Some(value.into()),
-                ProgramName => self.program = Some(value),
-                InfoFiles => {
-                    for file in value.split(',').filter(|file| !file.is_empty()) {
-                        self.info.push((file.into(), form_of(file)?));
-                        if file.ends_with(".txt") {
-                            self.notes.push(
-                                "[--Wwarn=deprecated] warning: .txt format is being deprecated; use .txtpb instead"
-                                    .into(),
-                            );
-                        }
-                    }
-                }
-                InfoFile => {
-                    self.notes.push(
-                        "[--Wwarn=deprecated] warning: '--p4runtime-file' and '--p4runtime-format' are deprecated, consider using \
-                         '--p4runtime-files' instead"
-                            .into(),
-                    );
-                    info_file.0 = Some(value.into());
-                }
-                InfoFormat => {
-                    info_file.1 = match value.as_str() {
-                        "binary" => InfoForm::Binary,
-                        "json" => InfoForm::Json,
-                        "text" => InfoForm::Text,
-                        _ => return Err(format!("Illegal P4Runtime format {value}")),
-                    }
-                }
-                Disable => self.disabled.extend(warnings(optional)),
-                AsError => self.errors.extend(warnings(optional)),
-                MaxErrors => {
-                    self.max_errors = value.parse().map_err(|_| format!("Illegal number of errors {value}"))?
-                }
-                DryRun => self.dry_run = true,
-                Preprocess => self.preprocess = true,
-                ForCompiler => {
-                    let words: Vec<String> = value.split_whitespace().map(str::to_string).collect();
-                    self.read_words(Name::P4cBm2Ss, &words, info_file)?;
-                }
-                Nothing => {}
-                Warning(what) => self.notes.push(format!("warning: {option}: {what}")),
-                Refused(why) => return Err(format!("{option}: {why}")),
+            self.apply(effect, option, value, info_file)?;
+        }
+        Ok(())
+    }
+
+    /// Does what an option means.
+    fn apply(
+        &mut self,
+        effect: Effect,
+        option: &str,
+        value: Option<String>,
+        info_file: &mut (Option<PathBuf>, InfoForm),
+    ) -> Result<(), String> {
+        let optional = value.clone();
+        let value = value.unwrap_or_default();
+        match effect {
+            Help => self.help = true,
+            Version => self.version = true,
+            Include => self.include.push(value.into()),
+            Define => {
+                self.undefine.retain(|other| *other != macro_name(&value));
+                self.define.push(value);
             }
+            Undefine => {
+                self.define.retain(|other| macro_name(other) != value);
+                self.undefine.push(value);
+            }
+            Output => self.output = Some(value.into()),
+            Standard => {
+                self.p4_14 = match value.as_str() {
+                    "16" | "1.2" | "p4-16" | "p4_16" | "P4₁₆" => false,
+                    "14" | "1.0" | "1.1" | "p4-14" | "p4_14" | "P4₁₄" => true,
+                    _ => return Err(format!("Illegal language version {value}")),
+                }
+            }
+            Target => {
+                // Targets of older drivers: `bmv2-ss-p4org`, `bmv2-v1model-p4org`, `bmv2-psa-p4org`.
+                let mut parts = value.split('-');
+                self.target = parts.next().unwrap_or_default().to_string();
+                if let Some(architecture) = parts.next() {
+                    self.architecture = Some(if architecture == "ss" { "v1model" } else { architecture }.into());
+                }
+            }
+            Architecture => self.architecture = Some(value).filter(|name| name != "default"),
+            Tables => self.tables = Some(value.into()),
+            ProgramName => self.program = Some(value),
+            InfoFiles => {
+                for file in value.split(',').filter(|file| !file.is_empty()) {
+                    self.info.push((file.into(), form_of(file)?));
+                    if file.ends_with(".txt") {
+                        self.notes.push(
+                            "[--Wwarn=deprecated] warning: .txt format is being deprecated; use .txtpb instead".into(),
+                        );
+                    }
+                }
+            }
+            InfoFile => {
+                self.notes.push(
+                    "[--Wwarn=deprecated] warning: '--p4runtime-file' and '--p4runtime-format' are deprecated, consider using \
+                     '--p4runtime-files' instead"
+                        .into(),
+                );
+                info_file.0 = Some(value.into());
+            }
+            InfoFormat => {
+                info_file.1 = match value.as_str() {
+                    "binary" => InfoForm::Binary,
+                    "json" => InfoForm::Json,
+                    "text" => InfoForm::Text,
+                    _ => return Err(format!("Illegal P4Runtime format {value}")),
+                }
+            }
+            Disable => self.disabled.extend(warnings(optional)),
+            AsError => self.errors.extend(warnings(optional)),
+            MaxErrors => self.max_errors = value.parse().map_err(|_| format!("Illegal number of errors {value}"))?,
+            DryRun => self.dry_run = true,
+            Preprocess => self.preprocess = true,
+            ForCompiler => {
+                let words: Vec<String> = value.split_whitespace().map(str::to_string).collect();
+                self.read_words(Name::P4cBm2Ss, &words, info_file)?;
+            }
+            Nothing => {}
+            Warning(what) => self.notes.push(format!("warning: {option}: {what}")),
+            Refused(why) => return Err(format!("{option}: {why}")),
         }
         Ok(())
     }
