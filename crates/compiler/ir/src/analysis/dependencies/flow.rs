@@ -188,8 +188,8 @@ pub(super) struct Entry {
     pub(super) stored: Rc<Vec<usize>>,
 }
 
-/// A variable, the bits of it that were compared, and the number that they are.
-type Fact = (SlotId, Rc<Value>, BigUint);
+/// A variable, the bits that were compared, and the number that they are.
+pub(super) type Fact = (SlotId, Rc<Value>, BigUint);
 
 /// What is known at a point.
 #[derive(Clone, Debug)]
@@ -218,8 +218,8 @@ impl Flow {
         if Rc::ptr_eq(&self.facts, &other.facts) {
             return;
         }
-        let same = |(a, b): &(&Fact, &Fact)| a.0 == b.0 && a.2 == b.2 && Rc::ptr_eq(&a.1, &b.1);
-        let common = self.facts.iter().zip(other.facts.iter()).take_while(same).count();
+        let same = |a: &Fact, b: &Fact| a.0 == b.0 && a.2 == b.2 && Rc::ptr_eq(&a.1, &b.1);
+        let common = self.facts.iter().zip(other.facts.iter()).take_while(|(a, b)| same(a, b)).count();
         Rc::make_mut(&mut self.facts).truncate(common);
     }
 }
