@@ -109,7 +109,7 @@ class Command(unittest.TestCase):
         self.assertEqual(hopwright("counter", "show", "by_port"), "3: 1 packets, 60 bytes\n# 15 more are zero\n")
         hopwright("counter", "reset", "by_port")
         hopwright("counter", "reset", "routed")
-        self.assertEqual(hopwright("counter", "show", "by_port"), "# 16 more are zero\n")
+        self.assertEqual(hopwright("counter", "show", "by_port"), "# 16 are zero\n")
         self.assertEqual(hopwright("counter", "show", "routed"), "# 1 more are zero\n")
 
     def test_registers(self):
