@@ -110,7 +110,7 @@ class Command(unittest.TestCase):
         hopwright("counter", "reset", "by_port")
         hopwright("counter", "reset", "routed")
         self.assertEqual(hopwright("counter", "show", "by_port"), "# 16 are zero\n")
-        self.assertEqual(hopwright("counter", "show", "routed"), "# 1 more are zero\n")
+        self.assertEqual(hopwright("counter", "show", "routed"), "# 1 are zero\n")
 
     def test_registers(self):
         self.assertEqual(hopwright("register"), "MyIngress.last_source: 8 cells of 32 bits\n")
