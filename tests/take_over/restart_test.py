@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from take_over_test import (
-    HOPWRIGHT, METRICS, PREFIX, ROOT, SWITCH, Checks, Lab, LabError, Namespace, Process, Traffic, frr, neighbours, remove_all, require_root,
+    HOPWRIGHT, METRICS, PATIENCE, PREFIX, ROOT, SWITCH, Checks, Lab, LabError, Namespace, Process, Traffic, frr, neighbours, remove_all, require_root,
     streams, unwind_on_signals, wait_until, warm_up,
 )
 from lab.scion import Stream
@@ -65,7 +65,7 @@ class Service:
         self.lab.wait_ready(self.process)
 
     def restart(self, checks: Checks, command: list[str] | None = None) -> None:
-        status = self.process.stop(keep=True)
+        status = self.process.stop(PATIENCE, keep=True)
         if status or "hand-over" not in self.process.left():
             checks.that(f"{self.process.name} leaves what it has", False, f"{status}, {self.process.announced()}\n{self.process.tail()}")
         self.start(command)
@@ -180,12 +180,13 @@ def router(checks: Checks, times: int, killed: int, workers: int, ports: str, in
         warm_up(lab, traffic)
         before = (neighbours(folder), bfd(folder))
         restarts(lab, checks, service, times, traffic)
+        wait_until("BGP, OSPF and BFD to be up", up)
         after = (neighbours(folder), bfd(folder))
-        checks.that("BGP, OSPF and BFD notice nothing", after == before and up(), f"{before}, then {after}")
+        checks.that("BGP, OSPF and BFD notice nothing", after == before, f"{before}, then {after}")
         page = lab.switch.run("curl", "-s", f"http://{METRICS}/metrics").stdout
         checks.that("it serves metrics", "hopwright_ip_routes" in page, page[:100])
-        shown = lab.switch.run(str(HOPWRIGHT), "ip", "show", "--namespace", plane.name, "--json")
-        checks.that("`hopwright ip show` asks the last one", shown.returncode == 0, shown.stderr)
+        wait_until("`hopwright ip show` to ask the last one",
+                   lambda: lab.switch.run(str(HOPWRIGHT), "ip", "show", "--namespace", plane.name, "--json").returncode == 0)
         kills(lab, checks, service, killed, traffic)
         wait_until("BGP, OSPF and BFD to be up", up)
         (bgp, ospf, _), (down, _) = neighbours(folder), bfd(folder)
@@ -200,7 +201,7 @@ def router(checks: Checks, times: int, killed: int, workers: int, ports: str, in
         namespace = Namespace(PREFIX + "cp2", ipv6=False)
         service.restart(checks, [*command[:6], namespace.name, *command[7:]])
         checks.that("another namespace begins anew", "left-unused" in service.process.tail(50), service.process.tail(5))
-        checks.that("the last one ends with status 0", service.process.stop() == 0)
+        checks.that("the last one ends with status 0", service.process.stop(PATIENCE) == 0)
 
 
 def openflow(checks: Checks, times: int) -> None:
@@ -238,18 +239,19 @@ def openflow(checks: Checks, times: int) -> None:
         warm_up(lab, traffic)
         before, described = flows(), [ask("dump-groups"), ask("dump-meters")]
         done = restarts(lab, checks, service, times, traffic)
-        after = flows()
         forth = [(flow, counted) for flow, counted in before.items() if "in_port=1" in flow]
+        # The last counts of a process come to the next one a moment after it has begun.
+        wait_until("the flows to count every packet", lambda: bool(forth) and all(
+            flows().get(flow, 0) >= counted + len(done["forth"].received) for flow, counted in forth))
+        after = flows()
         checks.that("flows stay", after.keys() == before.keys(), f"{before}, then {after}")
-        checks.that("they count every packet", bool(forth) and all(
-            after.get(flow, 0) >= counted + len(done["forth"].received) for flow, counted in forth), f"{before}, then {after}")
         checks.that("groups and meters stay", [ask("dump-groups"), ask("dump-meters")] == described, described)
         service.process.kill()
         service.start()
         checks.that("after a kill it begins without flows", not flows(), flows())
         add()
         warm_up(lab, traffic)
-        checks.that("the last one ends with status 0", service.process.stop() == 0)
+        checks.that("the last one ends with status 0", service.process.stop(PATIENCE) == 0)
 
 
 def switch(checks: Checks, times: int) -> None:
@@ -292,12 +294,12 @@ def switch(checks: Checks, times: int) -> None:
         wait_until("P4Runtime and the administration socket to be served", served)
         checks.that("entries stay", len(before) == 2 and entries() == before, before)
         received = sum(len(done[name].received) for name in ("1 to 2", "2 to 1"))
-        checks.that("counters go on", counted() >= packets + received, f"{packets}, {received} more, then {counted()}")
+        wait_until("the counters to go on", lambda: counted() >= packets + received)
         service.process.kill()
         service.start()
         wait_until("P4Runtime and the administration socket to be served", served)
         checks.that("after a kill it begins without entries", not entries(), entries())
-        checks.that("the last one ends with status 0", service.process.stop() == 0)
+        checks.that("the last one ends with status 0", service.process.stop(PATIENCE) == 0)
 
 
 def main() -> int:

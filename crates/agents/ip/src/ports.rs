@@ -1,6 +1,7 @@
 //! The router's ports: devices, and TAP devices that stand for them in the namespace.
 
 use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
 
 use hopwright_agent::Inheritance;
 use hopwright_host::namespace::Namespace;
@@ -59,11 +60,9 @@ pub(crate) fn open(
         let device = device.ok_or_else(|| Error::UnknownDevice(name.clone()))?;
         let name = config.names.get(name).unwrap_or(name);
         let descriptor = others.descriptor(&descriptor(name)).map_err(Error::Tap)?;
-        let in_use = descriptor.is_some();
-        let tap = match descriptor {
-            Some(descriptor) => Tap::inherited(name, descriptor)?,
-            None => namespace.run(|| Tap::open(name))??,
-        };
+        let inherited = descriptor.map_or(Ok(None), |descriptor| inherited(name, descriptor, inside))?;
+        let in_use = inherited.is_some();
+        let tap = inherited.map_or_else(|| Ok::<Tap, Error>(namespace.run(|| Tap::open(name))??), Ok)?;
         tap.persist().map_err(Error::Tap)?;
         let carrier = tap.carrier().map_err(Error::Tap)?;
         if !in_use {
@@ -87,6 +86,21 @@ pub(crate) fn open(
         taps.insert(*number, tap);
     }
     Ok((taps, ports))
+}
+
+/// The TAP device of a process before, unless somebody has deleted, renamed or moved it since.
+fn inherited(name: &str, descriptor: OwnedFd, inside: &mut Netlink) -> Result<Option<Tap>, Error> {
+    inside.update().map_err(Error::Netlink)?;
+    let is_there = inside.devices().values().any(|device| device.name == name);
+    let tap = if is_there {
+        Tap::inherited(name, descriptor).map_err(|error| error.to_string())
+    } else {
+        Err("it is gone".into())
+    };
+    let unused = |why: &String| {
+        tracing::warn!(event = "device-anew", device = name, why, "the interface of the process before cannot be used")
+    };
+    Ok(tap.inspect_err(unused).ok())
 }
 
 /// The interfaces of the router by the index of their devices: the ports' TAP devices, and VLANs on top of them.

@@ -634,11 +634,11 @@ impl Agent {
             && config.ipcps.iter().zip(&self.config.ipcps).all(|(new, old)| {
                 let (a, b) = (&new.settings, &old.settings);
                 (&new.links, &new.protections) == (&old.links, &old.protections)
-                    && (&a.name, &a.dif, a.syntax, a.address) == (&b.name, &b.dif, b.syntax, b.address)
+                    && (&a.name, &a.dif, a.syntax, a.address, a.encryption) == (&b.name, &b.dif, b.syntax, b.address, b.encryption)
             });
         if !same {
             return tracing::error!(
-                "not reloaded: devices, queues, sockets, the switch, and the IPC processes' names, addresses and syntaxes need a restart"
+                "not reloaded: devices, queues, sockets, the switch, and the IPC processes' names, addresses, syntaxes and encryption need a restart"
             );
         }
         let now = self.begin.elapsed();

@@ -75,7 +75,9 @@ impl Settings {
     /// Bytes of an SDU in a PDU, at most. None if that is too little.
     pub(crate) fn part(&self) -> Option<usize> {
         let around = self.syntax.header_bytes() + if self.encryption { SEAL } else { 0 };
-        self.mtu.checked_sub(around).filter(|part| *part >= LEAST_PART).map(|part| part.min(FRAGMENT))
+        // What a program carries for a DIF above is no longer, with the seal.
+        let most = if self.encryption { FRAGMENT.min(CARRIED_MTU - around) } else { FRAGMENT };
+        self.mtu.checked_sub(around).filter(|part| *part >= LEAST_PART).map(|part| part.min(most))
     }
 }
 

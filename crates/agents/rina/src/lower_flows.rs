@@ -23,6 +23,8 @@ use crate::tables::{LinkKind, RouterLink};
 const AGAIN: Duration = Duration::from_millis(200);
 /// Time without the neighbour above after which a flow is asked for anew: the other end may have forgotten it.
 const FORGOTTEN: Duration = Duration::from_secs(2);
+/// How long the name of the other end's program may be missing in the directory after that of its agent has come.
+const BOTH_NAMES: Duration = Duration::from_secs(1);
 /// What a PDU that came by an (N-1) flow has as station.
 pub(crate) const STATION: [u8; 6] = [2, 0, 0, 0, 0, 0];
 
@@ -47,6 +49,8 @@ struct State {
     next: Duration,
     /// When the neighbour above was up last, or the flow was opened.
     alive: Duration,
+    /// Since when the other end's agent has been in the directory.
+    known: Option<Duration>,
 }
 
 /// The (N-1) flows by the number of their link.
@@ -118,8 +122,15 @@ impl LowerFlows {
             let carriers = CARRIERS.into_iter().filter(|carrier| *by_program || *carrier == Carrier::Agent);
             let requests: Vec<_> =
                 carriers.filter_map(|it| Some((it, name(&settings.name, it)?, name(to, it)?))).collect();
-            // Without the first name in the directory the other end does not have the program carry.
+            // The other end's names come one after the other. If that of its program is still not there a while later, it does not have the
+            // program carry.
+            let is_known = |(carrier, _, other): &(Carrier, Name, Name)| *carrier == Carrier::Agent && ipcps[*lower].knows(other);
+            state.known = requests.iter().any(is_known).then(|| state.known.unwrap_or(now));
+            let waits = *by_program && state.known.is_none_or(|since| now.saturating_sub(since) < BOTH_NAMES);
             for (carrier, own, other) in requests {
+                if carrier == Carrier::Agent && waits {
+                    break;
+                }
                 if let Ok(flow) = ipcps[*lower].request_flow(own, other, qos, now) {
                     (state.flow, state.carrier) = (Some(flow), carrier);
                     if carrier == Carrier::Program {

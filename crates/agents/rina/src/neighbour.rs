@@ -45,6 +45,8 @@ const RESPONSE: Duration = Duration::from_millis(20);
 const COURTESY: Duration = Duration::from_secs(1);
 /// Time between two lines in the log for the same reason of refusals.
 const LOGGED: Duration = Duration::from_secs(10);
+/// The same for any two reasons.
+const LOGGED_ANYWAY: Duration = Duration::from_secs(1);
 /// Time after which a neighbour's certificate is looked at again.
 const RECHECK: Duration = Duration::from_secs(1);
 const FAILED: i32 = -1;
@@ -217,8 +219,11 @@ impl Neighbour {
     }
 
     /// Tries to enrol at once if the neighbour is not up.
-    pub(crate) fn hurry(&mut self) {
-        if self.session.is_none() && self.attempt.as_ref().is_none_or(|attempt| attempt.started.is_none()) {
+    ///
+    /// An attempt that is on its way is not given up: its answer would come to nobody.
+    pub(crate) fn hurry(&mut self, now: Duration) {
+        let is_late = |attempt: &Attempt| attempt.started.is_none() && now.saturating_sub(attempt.sent) >= START;
+        if self.session.is_none() && self.attempt.as_ref().is_none_or(is_late) {
             self.next_attempt = Duration::ZERO;
         }
     }
@@ -242,10 +247,14 @@ impl Neighbour {
             Some(name) => format!("enrollment of {name} refused: {reason}"),
             None => format!("the neighbour refuses enrollment: {reason}"),
         };
-        let known = |(before, at): &(String, Duration)| *before == line && now.saturating_sub(*at) < LOGGED;
-        if !self.refusal.as_ref().is_some_and(known) {
+        // Anybody can have written a name, or the neighbour's reason.
+        let what = if of.is_some() { reason } else { String::new() };
+        let soon = |(before, at): &(String, Duration)| {
+            now.saturating_sub(*at) < if *before == what { LOGGED } else { LOGGED_ANYWAY }
+        };
+        if !self.refusal.as_ref().is_some_and(soon) {
             tracing::warn!(dif = %local.dif, "{line}");
-            self.refusal = Some((line, now));
+            self.refusal = Some((what, now));
         }
     }
 
@@ -397,7 +406,7 @@ impl Neighbour {
             // Somebody is there who can have this IPC process enrol.
             if info.address.unwrap_or_default() != 0 && now >= self.next_response {
                 self.next_response = now + RESPONSE;
-                self.hurry();
+                self.hurry(now);
             }
             return Some(());
         }

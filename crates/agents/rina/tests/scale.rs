@@ -414,7 +414,7 @@ fn simulate(topology: &str, members: usize) {
     let links: usize = network.ends.iter().map(Vec::len).sum();
     println!("{topology}: {members} members, {} links", links / 2);
     network.converge("all enrol and reach all");
-    println!("{} kB of memory a member", (memory() - before) / 1000 / members as u64);
+    println!("{} kB of memory a member", memory().saturating_sub(before) / 1000 / members as u64);
     let other = network.ends[0][0];
     network.down.extend([(0, 0), other]);
     network.converge("a link fails without a word");

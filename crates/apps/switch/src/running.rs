@@ -103,12 +103,13 @@ pub(crate) type Changes = Vec<String>;
 impl Running {
     /// Builds the switch. The worker does not run yet. If it takes over from another process, nothing is served before [`Running::serve`].
     pub(crate) fn start(config: Config, heir: &mut Heir) -> Result<(Running, Worker), SwitchError> {
+        let names: Vec<&str> = config.ports.iter().map(String::as_str).collect();
         let (opener, pools) = Opener::new(&Wanted {
             choice: config.switch.ports,
             mtu: config.switch.mtu,
             headroom: config.switch.headroom,
             devices: config.ports.len().max(1),
-            memory: &heir.offer.memory,
+            memory: heir.memory(&names),
             ..Wanted::default()
         })?;
         heir.bequeath(&opener);

@@ -266,7 +266,7 @@ impl Opener {
             return Ok((opener, pools));
         }
         let size = FrameSize::shared(wanted.mtu, wanted.headroom);
-        let memory = opener.memory_to_inherit(wanted.memory, size)?;
+        let memory = opener.memory_to_inherit(wanted, size)?;
         opener.inherits_memory = !memory.is_empty();
         let pools: Vec<Pool> = if opener.inherits_memory {
             memory.into_iter().map(with_large).collect::<Result<_, _>>()?
@@ -275,7 +275,15 @@ impl Opener {
             let rings = 2 * (wanted.devices.max(1) + 1);
             let frames = (rings * RING as usize).min(POOL_BYTES / size.stride()).max(rings * 64);
             opener.options.ring = RING.min(1 << (frames / rings).ilog2());
-            let pool = |_| Pool::in_file(frames as u32, size).and_then(with_large);
+            // A successor gets the memory with AF_XDP sockets of ports that take every frame. Other memory may have large pages. A system that
+            // allows no files in memory has successors open their devices anew.
+            let in_file = wanted.sockets.is_none() && wanted.urgent.is_none();
+            let allocated = || Pool::new(frames as u32, size);
+            let pool = |_| {
+                let pool =
+                    if in_file { Pool::in_file(frames as u32, size).or_else(|_| allocated()) } else { allocated() };
+                pool.and_then(with_large)
+            };
             (0..opener.workers).map(pool).collect::<Result<_, _>>()?
         };
         opener.frames = pools.iter().filter_map(|pool| SharedFrames::new(pool).ok()).collect();
@@ -333,10 +341,14 @@ impl Opener {
         Ok(opened)
     }
 
-    /// The pools of a predecessor's workers with frames of this size; none if these cannot be used.
-    fn memory_to_inherit(&mut self, memory: &[SharedMemory], size: FrameSize) -> Result<Vec<Pool>, PoolError> {
+    /// The pools of a predecessor's workers with frames of this size, enough for the rings of all devices; none if these cannot be used.
+    fn memory_to_inherit(&mut self, wanted: &Wanted<'_>, size: FrameSize) -> Result<Vec<Pool>, PoolError> {
+        let memory = wanted.memory;
         let Some(first) = memory.first() else { return Ok(Vec::new()) };
-        let usable = |shared: &SharedMemory| shared.size == size && shared.ring == first.ring && shared.frames > 0;
+        let needed = 2 * (wanted.devices.max(1) + 1) * first.ring as usize;
+        let usable = |shared: &SharedMemory| {
+            shared.size == size && shared.ring == first.ring && shared.frames > 0 && shared.frames as usize >= needed
+        };
         if memory.len() != self.workers
             || !first.ring.is_power_of_two()
             || first.ring > RING

@@ -264,13 +264,14 @@ fn open(kind: &dyn Kind, options: &Options, heir: &mut Heir) -> Result<Opened, E
     let report = compiled.report(false);
     let pipeline = Arc::new(compiled.pipeline.ok_or(Error::Program(report))?);
     let vdp = VirtualDataPlane::new(pipeline, EngineKind::Jit)?;
+    let names: Vec<&str> = options.devices.values().map(String::as_str).collect();
     let (opener, pools) = Opener::new(&Wanted {
         choice: options.ports,
         mtu: JUMBO_MTU,
         headroom: vdp.headroom(),
         devices: options.devices.len(),
         workers: options.workers,
-        memory: &heir.offer.memory,
+        memory: heir.memory(&names),
         ..Wanted::default()
     })?;
     heir.bequeath(&opener);

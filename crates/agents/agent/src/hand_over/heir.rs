@@ -13,7 +13,7 @@ use hopwright_dataplane::wait::{self, PollSet};
 use hopwright_host::hand_over::Door;
 use hopwright_host::http::Listener;
 use hopwright_host::service_manager;
-use hopwright_ports::Opener;
+use hopwright_ports::{Opener, SharedMemory};
 
 use super::message::Message;
 use super::take_over::TakeOver;
@@ -126,6 +126,15 @@ impl Heir {
             );
             stopped.positions.retain(|(name, _)| *name != device);
         }
+    }
+
+    /// The memory of the predecessor's frames for [`Wanted::memory`](hopwright_ports::Wanted::memory), if all its devices with AF_XDP sockets are among these: the frames in the rings of
+    /// others would be lost with their sockets.
+    pub fn memory(&self, devices: &[&str]) -> &[SharedMemory] {
+        let of_xdp = self.offer.devices.iter().filter(|device| !device.queues.is_empty());
+        let any = of_xdp.clone().next().is_some();
+        let mut all = of_xdp.map(|device| device.name.as_str());
+        if any && all.all(|name| devices.contains(&name)) { &self.offer.memory } else { &[] }
     }
 
     /// Opens the socket that a successor of this process will connect to.

@@ -105,6 +105,8 @@ pub struct Life {
     /// The predecessor, until it has closed everything.
     rest: Option<Rest>,
     manager: ServiceManager,
+    /// The names of what the service manager may have of processes before.
+    kept: Vec<String>,
     /// Called when this process is ready, if it has taken over.
     taken_over: Option<fn()>,
     handed_over: bool,
@@ -132,9 +134,9 @@ impl Life {
             manager.main_process(std::process::id());
             taken_over = heir.taken_over;
         }
-        keep_lasting(process, &heir.kept, &mut manager);
         let successors = Successors::new(heir.door.take());
-        Ok(Life { successors, rest: heir.into_rest(), manager, taken_over, handed_over: false })
+        let kept = std::mem::take(&mut heir.kept);
+        Ok(Life { successors, rest: heir.into_rest(), manager, kept, taken_over, handed_over: false })
     }
 
     /// Works until `turn` returns false, or until another process has taken over. `turn` waits a moment for work, and does it.
@@ -147,6 +149,7 @@ impl Life {
         mut turn: impl FnMut(&mut P, &Life) -> Result<bool, P::Error>,
     ) -> Result<(), P::Error> {
         self.manager.ready();
+        keep_lasting(process, &self.kept, &mut self.manager);
         if let Some(tell) = self.taken_over.take() {
             tell();
         }
@@ -160,6 +163,8 @@ impl Life {
         if !self.handed_over {
             self.manager.stopping();
             if result.is_ok() {
+                // What the predecessor has counted at its end is left to the successor, too.
+                self.hear_predecessor(process)?;
                 Successors::leave(process, &mut self.manager);
             }
         }
@@ -169,16 +174,20 @@ impl Life {
     /// Does what the service manager, the predecessor and successors wait for. Returns whether a successor has taken over.
     fn tend<P: TakeOver>(&mut self, process: &mut P) -> Result<bool, P::Error> {
         self.manager.keep_alive(process.rounds(), Instant::now());
-        match &mut self.rest {
-            Some(rest) => {
-                if let Some(state) = rest.finished() {
-                    self.rest = None;
-                    process.predecessor_has_gone(&state)?;
-                }
-            }
+        match &self.rest {
+            Some(_) => self.hear_predecessor(process)?,
             None => self.handed_over = self.successors.serve(process, &mut self.manager)?,
         }
         Ok(self.handed_over)
+    }
+
+    /// Does what there is to do when the predecessor has gone, if it has.
+    fn hear_predecessor<P: TakeOver>(&mut self, process: &mut P) -> Result<(), P::Error> {
+        if let Some(state) = self.rest.as_mut().and_then(Rest::finished) {
+            self.rest = None;
+            process.predecessor_has_gone(&state)?;
+        }
+        Ok(())
     }
 
     /// Adds the events that [`Life::follow`] acts upon, for a `turn` that waits for them.

@@ -257,10 +257,21 @@ impl Conversation {
         }
     }
 
-    /// Reads what a process of this name has left before it ended.
+    /// Reads what a process of this name has left before it ended. If it is of no use it is closed: sockets that wait in the messages would still
+    /// listen, and the service manager has a duplicate of the descriptor by which they come.
     fn left(socket: OwnedFd, name: &str) -> Result<(Conversation, Offer, StoppedAt), HandOverError> {
         let talk = Conversation(Channel::kept(socket)?);
-        let (Message::Left { name: its, at_ms }, _) = talk.hear_in_time()? else {
+        match talk.hear_left(name) {
+            Ok((offer, stopped)) => Ok((talk, offer, stopped)),
+            Err(error) => {
+                while matches!(talk.0.receive(Duration::ZERO), Ok(Some(_))) {}
+                Err(error)
+            }
+        }
+    }
+
+    fn hear_left(&self, name: &str) -> Result<(Offer, StoppedAt), HandOverError> {
+        let (Message::Left { name: its, at_ms }, _) = self.hear_in_time()? else {
             return Err(HandOverError::OutOfTurn);
         };
         if its != name {
@@ -269,8 +280,7 @@ impl Conversation {
         if since_boot_ms().saturating_sub(at_ms) > LEFT_TIME.as_millis() as u64 {
             return Err(HandOverError::Unsound("it is too old"));
         }
-        let (offer, stopped) = (talk.hear_offer()?, talk.hear_stopped()?);
-        Ok((talk, offer, stopped))
+        Ok((self.hear_offer()?, self.hear_stopped()?))
     }
 
     /// Has the running process stop, and returns where it has: the heir's side.

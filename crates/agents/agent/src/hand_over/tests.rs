@@ -215,7 +215,12 @@ fn a_process_goes_on_with_what_another_one_has_left() {
 #[test]
 fn nothing_is_taken_of_another_process_or_of_long_ago_or_twice() {
     let why = |kept: OwnedFd, name: &str| Conversation::left(kept, name).unwrap_err().to_string();
-    assert!(why(left(since_boot_ms()).0, "router br2").contains("it was router br1"));
+    let (kept, address) = left(since_boot_ms());
+    let kept_by_manager = kept.try_clone().unwrap();
+    assert!(why(kept, "router br2").contains("it was router br1"));
+    // Its sockets are closed, although somebody else has the descriptor by which they came.
+    assert!(std::net::UdpSocket::bind(address).is_ok());
+    drop(kept_by_manager);
     let long_ago = since_boot_ms().saturating_sub(LEFT_TIME.as_millis() as u64 + 1000);
     assert!(why(left(long_ago).0, "router br1").contains("too old"));
     // The second one has been started after a crash of the first.

@@ -121,6 +121,11 @@ impl Ipcp {
         }
     }
 
+    /// Whether the directory has an application.
+    pub(crate) fn knows(&self, application: &Name) -> bool {
+        self.rib.hosts_of(application).next().is_some()
+    }
+
     /// A flow is a link of the DIF above, whose PDUs the program carries, too.
     pub(crate) fn carry(&mut self, id: FlowId) {
         self.flows.carry(id);

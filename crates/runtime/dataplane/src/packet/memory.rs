@@ -97,8 +97,11 @@ impl Drop for FrameMemory {
 /// Makes a file in memory that can neither shrink nor grow.
 pub(super) fn file_in_memory(bytes: usize) -> io::Result<OwnedFd> {
     let check = |result: libc::c_int| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: the name is a C string; the result is checked.
-    let file = check(unsafe { libc::memfd_create(c"frames".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) })?;
+    let create = |flags| check(unsafe { libc::memfd_create(c"frames".as_ptr(), flags) });
+    // A system may demand that the file cannot be executed (`vm.memfd_noexec`); kernels before 6.3 do not know the flag.
+    let file = create(flags | libc::MFD_NOEXEC_SEAL).or_else(|_| create(flags))?;
     // SAFETY: a new descriptor nobody else owns.
     let file = unsafe { OwnedFd::from_raw_fd(file) };
     // SAFETY: plain system calls on a descriptor of ours.

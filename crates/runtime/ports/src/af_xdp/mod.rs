@@ -389,7 +389,7 @@ impl Port for AfXdp {
             if self.device.options.busy_poll_us > 0 || queue.rings.fill.needs_wakeup() {
                 socket::kick_receive(&queue.socket);
             }
-            let before = count;
+            let before = queue.rings.receive.position();
             while count < limit {
                 let Some(mut packet) = queue.next(pool, &mut self.stats.rx_too_long) else { break };
                 if packet.len() > longest {
@@ -407,7 +407,8 @@ impl Port for AfXdp {
                 batch.push(packet);
                 count += 1;
             }
-            if count > before {
+            // Also what was too long: its frame is the pool's again.
+            if queue.rings.receive.position() != before {
                 queue.rings.receive.release();
             }
             queue.refill(pool);

@@ -163,6 +163,12 @@ impl<T: Copy> Consumer<T> {
         self.filled = self.next;
     }
 
+    /// The index of the next value.
+    #[inline]
+    pub(super) fn position(&self) -> u32 {
+        self.next
+    }
+
     /// Returns the next value. [`Consumer::release`] returns its slot to the kernel.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {

@@ -121,7 +121,11 @@ impl SharedFrames {
 
     /// Begins with these frames in place of others that were to be returned: those that are free where a predecessor has stopped.
     pub(crate) fn begin_with(&self, frames: &[u32]) {
-        let offsets = frames.iter().map(|frame| u64::from(*frame) * self.0.stride).collect();
+        // A frame that is named twice would get two owners.
+        let mut named = vec![false; self.0.frames as usize];
+        let is_new =
+            |frame: &&u32| named.get_mut(**frame as usize).is_some_and(|named| !std::mem::replace(named, true));
+        let offsets = frames.iter().filter(is_new).map(|frame| u64::from(*frame) * self.0.stride).collect();
         *self.0.returned.lock().unwrap_or_else(PoisonError::into_inner) = offsets;
         self.0.any_returned.store(true, Ordering::Release);
     }
