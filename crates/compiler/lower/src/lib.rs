@@ -37,8 +37,8 @@ use hopwright_source::{SourceMap, Span};
 use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
 
 use hopwright_ir::{
-    Action, ActionId, Block, ExternId, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt,
-    StmtKind, Table, Union, ValueSet,
+    Action, ActionId, Block, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt, StmtKind,
+    Table, Union, ValueSet,
 };
 use storage::{Loc, Place};
 use value::{Target, Value};
@@ -156,8 +156,6 @@ struct Lowering<'p> {
     nic_requests: Option<pna::Requests>,
     /// Sums of Internet checksum objects, and values of parser counters.
     object_states: HashMap<hir::ObjectId, SlotId>,
-    /// Of hashes of Tofino: the registers that say whether they have changed, if they can.
-    dynamic_hashes: HashMap<hir::ObjectId, Option<ExternId>>,
     /// Number of uses of each name, to keep names unique.
     names: HashMap<String, u32>,
     empty_varbits: HashMap<u32, SlotId>,
@@ -224,7 +222,6 @@ impl<'p> Lowering<'p> {
             requests: None,
             nic_requests: None,
             object_states: HashMap::new(),
-            dynamic_hashes: HashMap::new(),
             names: HashMap::new(),
             empty_varbits: HashMap::new(),
             standard: HashMap::new(),

@@ -9,7 +9,6 @@
 mod attributes;
 mod failure;
 pub mod fuzz;
-mod hash;
 mod idle;
 pub use hopwright_protobuf::bfrt as proto;
 mod read;

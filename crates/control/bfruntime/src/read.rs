@@ -1,7 +1,6 @@
 //! Evaluates reads: what is in the control model becomes entries of tables.
 
 mod device;
-mod hashes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -248,10 +247,6 @@ impl Read<'_> {
             Object::Applications => self.applications(),
             Object::GeneratorPorts => self.stored(self.state.generators.ports.iter().map(|(id, data)| (*id, data))),
             Object::PacketBuffer => self.packet_buffer(),
-            Object::HashConfigure => self.hash_slices(),
-            Object::HashAlgorithm => self.hash_algorithm(),
-            Object::HashCompute => self.hash_value(),
-            Object::SelectedMember { profile } => self.selected_member(profile),
         }
     }
 

@@ -9,7 +9,6 @@ use hopwright_dataplane::{PortSet, StreamCounts};
 use hopwright_ir::MatchValue;
 use num_bigint::BigUint;
 
-use crate::hash::{Algorithm, Hash, Slice};
 use crate::idle::{Given, IdleTables};
 use crate::proto::{DataField, EntryScope, IdleTable, PreDeviceConfig};
 use crate::schema::Schema;
@@ -71,25 +70,6 @@ pub(crate) struct State {
     /// Whether ports had a link when they were looked at last.
     pub links: BTreeMap<u32, bool>,
     pub handles: Handles,
-    /// What controllers have changed of hashes, by their objects.
-    pub hashes: BTreeMap<u32, ChangedHash>,
-}
-
-/// A hash as a controller has changed it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct ChangedHash {
-    /// How it is computed, with the action and data that said so.
-    pub algorithm: Option<(Algorithm, u32, Vec<DataField>)>,
-    /// Which bits are hashed, and in which order.
-    pub slices: Option<Vec<Slice>>,
-}
-
-impl ChangedHash {
-    /// The algorithm and slices, which are the program's where nothing has changed them.
-    pub(crate) fn of(&self, hash: &Hash) -> (Algorithm, Vec<Slice>) {
-        let algorithm = self.algorithm.as_ref().map_or(hash.algorithm, |(algorithm, ..)| *algorithm);
-        (algorithm, self.slices.clone().unwrap_or_else(|| hash.all()))
-    }
 }
 
 /// Numbers of entries, by which controllers may ask for them.
@@ -205,8 +185,6 @@ pub(crate) enum Change {
     Hits(u32, Vec<(Key, u64)>),
     /// An entry that is deleted.
     Deleted(Key),
-    /// Of a hash.
-    Hash(u32, ChangedHash),
 }
 
 impl State {
@@ -252,7 +230,6 @@ impl State {
             Change::IdleTable(table, settings) => self.idle.set(table, settings),
             Change::IdleEntry(key, given, hits) => self.idle.give(key.table, &key, given, hits),
             Change::Hits(table, hits) => self.idle.update_hits(table, &hits),
-            Change::Hash(object, changed) => drop(self.hashes.insert(object, changed)),
             Change::Deleted(key) => {
                 self.idle.forget(key.table, &key);
                 self.handles.forget(&key);

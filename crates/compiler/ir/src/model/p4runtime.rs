@@ -23,12 +23,11 @@ pub enum P4Kind {
     // Of the range for extern objects that P4Runtime does not know.
     Lpf = 0x86,
     Wred = 0x87,
-    DynHash = 0x91,
 }
 
 impl P4Kind {
     /// All kinds, by rising number.
-    pub const ALL: [P4Kind; 14] = [
+    pub const ALL: [P4Kind; 13] = [
         P4Kind::Action,
         P4Kind::Table,
         P4Kind::ValueSet,
@@ -42,7 +41,6 @@ impl P4Kind {
         P4Kind::Digest,
         P4Kind::Lpf,
         P4Kind::Wred,
-        P4Kind::DynHash,
     ];
 
     /// For messages: `direct counter`.
@@ -61,7 +59,6 @@ impl P4Kind {
             P4Kind::Digest => "digest",
             P4Kind::Lpf => "low-pass filter",
             P4Kind::Wred => "early drop",
-            P4Kind::DynHash => "hash",
         }
     }
 }
@@ -128,7 +125,6 @@ impl ExternKind {
             ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => P4Kind::ActionProfile,
             ExternKind::Named { type_name, .. } if type_name == "Lpf" => P4Kind::Lpf,
             ExternKind::Named { type_name, .. } if type_name == "Wred" => P4Kind::Wred,
-            ExternKind::Named { type_name, .. } if type_name == "DynHash" => P4Kind::DynHash,
             ExternKind::Named { .. } | ExternKind::Stateless => return None,
         })
     }

@@ -17,7 +17,7 @@ use crate::value::{Value, binary};
 use crate::{Lowering, Reported, Result};
 
 /// What a `Hash` object computes.
-pub(super) enum Function {
+enum Function {
     /// The data's last bits.
     Identity,
     /// A function of the IR with a result of this width.
@@ -36,7 +36,7 @@ impl Function {
 
 /// A CRC algorithm (the Rocksoft model). Bits of the data are taken from the first on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Crc {
+struct Crc {
     width: u32,
     polynomial: u64,
     initial: u64,
@@ -93,22 +93,7 @@ impl Lowering<'_> {
         if fields.iter().all(|field| field.ty.width() == 0) {
             return Err(self.unsupported(span, "a hash of nothing"));
         }
-        if let Some(register) = self.dynamic_hash(object, width) {
-            return self.changing_hash(object, register, &function, fields, width, span);
-        }
-        let whole = self.fixed_hash(&function, fields, width, span)?;
-        Ok(Some(Value::Scalar(self.cast(whole, Type::Bits(width), span)?)))
-    }
-
-    /// The hash of the fields as the program declares it.
-    pub(super) fn fixed_hash(
-        &mut self,
-        function: &Function,
-        mut fields: Vec<Expr>,
-        width: u32,
-        span: Span,
-    ) -> Result<Expr> {
-        let (hashed, repeats) = match *function {
+        let (hashed, repeats) = match function {
             Function::Identity => (self.joined_fields(fields, span)?, false),
             Function::Ir(algorithm, own) => {
                 let crc = function.is_crc();
@@ -126,7 +111,8 @@ impl Lowering<'_> {
                 (self.xor_of_words(word, data, span), false)
             }
         };
-        Ok(if repeats { self.repeated(hashed, width, span) } else { hashed })
+        let whole = if repeats { self.repeated(hashed, width, span) } else { hashed };
+        Ok(Some(Value::Scalar(self.cast(whole, Type::Bits(width), span)?)))
     }
 
     fn hash_function(&mut self, hash: &hir::Object) -> Result<Function> {

@@ -16,7 +16,6 @@
 //! `Resubmit` objects emit, which are field lists.
 
 mod copies;
-mod dynamic_hash;
 mod egress;
 mod externs;
 mod ghost;

@@ -178,7 +178,6 @@ fn table(id: u32, name: &str, object: Object, size: u64, keys: Vec<Key>, data: V
         const_default: false,
         key_masks: None,
         depends_on: Vec::new(),
-        hash: None,
     }
 }
 

@@ -97,10 +97,6 @@ fn kind(t: &Table) -> &'static str {
         Object::Applications => "PktgenAppCfg",
         Object::PacketBuffer => "PktgenPktBuffer",
         Object::GeneratorPorts => "PktgenPortCfg",
-        Object::HashConfigure => "DynHashConfigure",
-        Object::HashAlgorithm => "DynHashAlgorithm",
-        Object::HashCompute => "DynHashCompute",
-        Object::SelectedMember { .. } => "SelectorGetMember",
     }
 }
 
@@ -147,14 +143,7 @@ fn singleton(f: &Field) -> Value {
 fn plain(f: &Field) -> Value {
     let annotations: Vec<Value> =
         f.annotation.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-    let mut value = json!({"id": f.id, "name": f.name, "repeated": f.repeated, "annotations": annotations});
-    if let Some(object) = value.as_object_mut() {
-        match f.container.is_empty() {
-            true => object.insert("type".into(), ty(f.ty)),
-            false => object.insert("container".into(), f.container.iter().map(singleton).collect()),
-        };
-    }
-    value
+    json!({"id": f.id, "name": f.name, "repeated": f.repeated, "annotations": annotations, "type": ty(f.ty)})
 }
 
 fn action(a: &Action) -> Value {

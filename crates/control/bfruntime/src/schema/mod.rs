@@ -11,9 +11,6 @@ pub(crate) mod program;
 pub(crate) use json::operations;
 
 use std::collections::HashMap;
-use std::sync::Arc;
-
-use crate::hash::Hash;
 
 /// Ids of fields that objects of one kind have in common. Ids of keys, parameters and registers' members are smaller.
 pub(crate) mod field {
@@ -47,16 +44,6 @@ pub(crate) mod field {
     pub(crate) const WRED_LEAST: u32 = 65565;
     pub(crate) const WRED_MOST: u32 = 65566;
     pub(crate) const WRED_PROBABILITY: u32 = 65567;
-    pub(crate) const HASH_ROTATE: u32 = 65568;
-    pub(crate) const HASH_SEED: u32 = 65569;
-    pub(crate) const HASH_MSB: u32 = 65570;
-    pub(crate) const HASH_EXTEND: u32 = 65571;
-    pub(crate) const HASH_PRE_DEFINED: u32 = 65572;
-    pub(crate) const HASH_USER_DEFINED: u32 = 65573;
-    pub(crate) const HASH_VALUE: u32 = 65576;
-    pub(crate) const HASH_START_BIT: u32 = 65577;
-    pub(crate) const HASH_LENGTH: u32 = 65578;
-    pub(crate) const HASH_ORDER: u32 = 65579;
     pub(crate) const INGRESS_PORT: u32 = 65574;
     pub(crate) const PORT_METADATA: u32 = 65575;
 }
@@ -155,8 +142,6 @@ pub(crate) struct Table {
     pub key_masks: Option<u32>,
     /// Tables that must have what entries refer to.
     pub depends_on: Vec<u32>,
-    /// The hash that it is about.
-    pub hash: Option<Arc<Hash>>,
 }
 
 /// What a table stands for. Ids are those of P4Info.
@@ -208,16 +193,6 @@ pub(crate) enum Object {
     GeneratorPorts,
     /// The device itself, as its one default entry.
     Device,
-    /// Which bits are hashed in which order, as the one default entry.
-    HashConfigure,
-    /// How they are hashed, as the one default entry.
-    HashAlgorithm,
-    /// The hash of a key.
-    HashCompute,
-    /// The member of a group of the action profile with this id that a hash selects.
-    SelectedMember {
-        profile: u32,
-    },
 }
 
 impl Object {
@@ -347,23 +322,12 @@ pub(crate) struct Field {
     pub read_only: bool,
     /// Its class, for clients.
     pub annotation: Option<(&'static str, &'static str)>,
-    /// What it consists of, if it is a list of such.
-    pub container: Vec<Field>,
 }
 
 impl Field {
     pub(crate) fn new(id: u32, name: impl Into<String>, ty: Ty) -> Field {
         let name = name.into();
-        Field {
-            id,
-            name,
-            ty,
-            repeated: false,
-            mandatory: false,
-            read_only: false,
-            annotation: None,
-            container: Vec::new(),
-        }
+        Field { id, name, ty, repeated: false, mandatory: false, read_only: false, annotation: None }
     }
 
     pub(crate) fn repeated(self) -> Field {

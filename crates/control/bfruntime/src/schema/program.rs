@@ -2,7 +2,6 @@
 //! as two.
 
 use std::str::FromStr;
-use std::sync::Arc;
 
 use hopwright_p4runtime::proto::config::{
     self as p4, P4DataTypeSpec, P4Info, action_ref, match_field, meter_spec, p4_bitstring_like_type_spec as bits,
@@ -10,8 +9,6 @@ use hopwright_p4runtime::proto::config::{
 };
 
 use prost::Message;
-
-use crate::hash::{Algorithm, Crc, Function, Hash, NAMES};
 
 use super::{
     Action, Digest, DirectRegister, Field, FilterKind, Generation, Key, Matching, MeterUnit, Object, Schema, Table, Ty,
@@ -34,15 +31,6 @@ const PORTS: i64 = 512;
 pub(crate) const HIT_STATES: &[&str] = &["ENTRY_IDLE", "ENTRY_ACTIVE"];
 /// What the name of a register of masks ends with, behind that of the table.
 const KEY_MASKS: &str = "$dynamic_key_mask";
-/// The same of a register that says whether a hash has changed.
-const DYNAMIC_HASH: &str = "$dynamic_hash";
-/// Kinds of ids of the tables of a hash, and of the one that tells which member a hash selects.
-const HASH_CONFIGURE: u32 = 0x92 << 24;
-const HASH_ALGORITHM: u32 = 0x93 << 24;
-const HASH_COMPUTE: u32 = 0x94 << 24;
-const SELECTED_MEMBER: u32 = 0x95 << 24;
-/// Bits of an id without its kind.
-const NUMBER: u32 = 0xff_ffff;
 /// The deepest nesting of types.
 const MAX_DEPTH: u32 = 16;
 
@@ -55,8 +43,6 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
     tables.extend(info.meters.iter().filter_map(|m| builder.meter(m)));
     tables.extend(info.registers.iter().filter_map(|r| builder.register(r)));
     tables.extend(builder.filters().filter_map(|(kind, preamble)| builder.filter(kind, preamble)));
-    tables.extend(builder.hashes().flat_map(|preamble| builder.hash_tables(preamble)));
-    tables.extend(info.action_profiles.iter().filter_map(|p| builder.selected_member(p)));
     tables.extend(info.value_sets.iter().filter_map(|v| builder.value_set(v)));
     let generation = match info.pkg_info.as_ref().map(|package| package.arch.as_str()) {
         Some("tna") => Some(Generation {
@@ -208,7 +194,6 @@ impl Builder<'_> {
             const_default: false,
             key_masks: None,
             depends_on: Vec::new(),
-            hash: None,
         }
     }
 
@@ -363,109 +348,6 @@ impl Builder<'_> {
         known.flat_map(|(kind, all)| all.iter().filter_map(move |i| Some((kind, i.preamble.as_ref()?))))
     }
 
-    /// The hashes that controllers can change.
-    fn hashes(&self) -> impl Iterator<Item = &p4::Preamble> {
-        let known = self.info.externs.iter().filter(|e| e.extern_type_name == "DynHash");
-        known.flat_map(|e| &e.instances).filter_map(|i| i.preamble.as_ref())
-    }
-
-    /// The tables of a hash; none if P4Info does not say what it hashes.
-    fn hash_tables(&self, preamble: &p4::Preamble) -> Vec<Table> {
-        let Some(hash) = self.hash(preamble) else { return Vec::new() };
-        let hash = Arc::new(hash);
-        let configure = HASH_CONFIGURE | preamble.id & NUMBER;
-        let table = |kind: u32, object: Object, name: &str| {
-            let base = self.base(preamble, object, 1);
-            let depends_on = if kind == HASH_CONFIGURE { Vec::new() } else { vec![configure] };
-            let name = format!("{}.{name}", base.name);
-            Table { id: kind | preamble.id & NUMBER, name, hash: Some(hash.clone()), depends_on, ..base }
-        };
-        let mut algorithm = table(HASH_ALGORITHM, Object::HashAlgorithm, "algorithm");
-        algorithm.data = vec![
-            Field::new(field::HASH_ROTATE, "rotate", Ty::Uint(32)),
-            Field::new(field::HASH_SEED, "seed", Ty::Uint(32)),
-            Field::new(field::HASH_MSB, "msb", Ty::Bool),
-            Field::new(field::HASH_EXTEND, "extend", Ty::Bool),
-        ];
-        let action = |id, name: &str, data| Action { id, name: name.into(), scope: "TableAndDefault", data };
-        algorithm.actions = vec![
-            action(field::HASH_PRE_DEFINED, "pre_defined", vec![Field::new(1, "algorithm_name", Ty::Text(&NAMES))]),
-            action(
-                field::HASH_USER_DEFINED,
-                "user_defined",
-                vec![
-                    Field::new(1, "reverse", Ty::Bool),
-                    Field::new(2, "polynomial", Ty::Uint(64)).mandatory(),
-                    Field::new(3, "init", Ty::Uint(64)),
-                    Field::new(4, "final_xor", Ty::Uint(64)),
-                    Field::new(5, "hash_bit_width", Ty::Uint(64)),
-                ],
-            ),
-        ];
-        let mut slices = table(HASH_CONFIGURE, Object::HashConfigure, "configure");
-        let mut compute = table(HASH_COMPUTE, Object::HashCompute, "compute");
-        for (id, (name, bits)) in (1..).zip(&hash.fields) {
-            let mut field = Field::new(id, name.as_str(), Ty::Uint(64)).repeated();
-            field.container = vec![
-                Field::new(field::HASH_START_BIT, "start_bit", Ty::Uint(64)),
-                Field::new(field::HASH_LENGTH, "length", Ty::Uint(64)),
-                Field::new(field::HASH_ORDER, "order", Ty::Uint(64)).mandatory(),
-            ];
-            slices.data.push(field);
-            let ty = Ty::Bytes(*bits);
-            compute.keys.push(Key { id, name: name.clone(), matching: Matching::Exact, ty, mandatory: false });
-        }
-        compute.data = vec![Field::new(field::HASH_VALUE, "hash_value", Ty::Bytes(hash.width)).read_only()];
-        vec![algorithm, slices, compute]
-    }
-
-    /// What the annotations of a hash say: its fields, the width of its result, and the program's function.
-    fn hash(&self, preamble: &p4::Preamble) -> Option<Hash> {
-        let texts = preamble.annotations.iter().filter_map(|text| text.strip_prefix("@hash_field(")?.strip_suffix(')'));
-        let field = |text: &str| {
-            let (name, bits) = text.rsplit_once(',')?;
-            Some((name.to_string(), bits.trim().parse().ok()?))
-        };
-        let fields: Vec<(String, u32)> = texts.filter_map(field).collect();
-        let numbers = |name: &str| -> Vec<u64> {
-            text_of(preamble, name)
-                .into_iter()
-                .flat_map(|text| text.split(','))
-                .filter_map(|n| n.trim().parse().ok())
-                .collect()
-        };
-        let algorithm = match (numbers("hash_crc").as_slice(), numbers("hash_xor").as_slice()) {
-            ([width, polynomial, reversed, extends, initial, xor], _) => {
-                let (width, polynomial, initial, xor) = (*width as u32, *polynomial, *initial, *xor);
-                let crc = Crc { width, polynomial, initial, xor, reversed: *reversed != 0 };
-                Algorithm { function: Function::Crc(crc), extends: *extends != 0, ..Algorithm::default() }
-            }
-            (_, [word]) => Algorithm { function: Function::Xor(*word as u32), ..Algorithm::default() },
-            _ => Algorithm::default(),
-        };
-        let width = annotated(preamble, "hash_width").next()?;
-        let register = self.register_id(&format!("{}{DYNAMIC_HASH}", preamble.name))?;
-        let whole = !fields.is_empty() && (1..=64).contains(&width);
-        whole.then_some(Hash { object: preamble.id, register, width, fields, algorithm })
-    }
-
-    /// The table that tells which member of a group a hash selects, if an action profile has a selector.
-    fn selected_member(&self, p: &p4::ActionProfile) -> Option<Table> {
-        let preamble = p.preamble.as_ref().filter(|_| p.with_selector)?;
-        let base = self.base(preamble, Object::SelectedMember { profile: preamble.id }, 1);
-        let key = |id, name: &str, ty| Key { id, name: name.into(), matching: Matching::Exact, ty, mandatory: true };
-        Some(Table {
-            id: SELECTED_MEMBER | preamble.id & NUMBER,
-            name: format!("{}_get_member", base.name),
-            keys: vec![
-                key(field::SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID", Ty::Uint(32)),
-                key(field::HASH_VALUE, "hash_value", Ty::Uint(64)),
-            ],
-            data: vec![Field::new(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", Ty::Uint(32)).read_only()],
-            ..base
-        })
-    }
-
     /// The table of a filter; `None` if the cells are those of a table's entries.
     fn filter(&self, kind: FilterKind, preamble: &p4::Preamble) -> Option<Table> {
         if self.is_direct(preamble.id) {
@@ -506,10 +388,7 @@ impl Builder<'_> {
         }
         let fields = self.register_fields(r)?;
         // Tables of port metadata have it; attributes of tables have masks.
-        if preamble.name == PORT_METADATA_REGISTER
-            || preamble.name.ends_with(KEY_MASKS)
-            || preamble.name.ends_with(DYNAMIC_HASH)
-        {
+        if preamble.name == PORT_METADATA_REGISTER || preamble.name.ends_with(KEY_MASKS) {
             return None;
         }
         if preamble.annotations.iter().any(|a| a == "@register_param") {

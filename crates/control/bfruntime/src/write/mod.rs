@@ -3,7 +3,6 @@
 mod device;
 mod filters;
 mod generators;
-mod hashes;
 mod idle;
 mod multicast;
 pub(crate) mod objects;
@@ -134,9 +133,7 @@ pub(crate) fn effects(
                 Object::Applications => request.application(),
                 Object::PacketBuffer => request.packet_buffer(),
                 Object::GeneratorPorts => request.generator_port(),
-                Object::HashConfigure => request.hash_slices(),
-                Object::HashAlgorithm => request.hash_algorithm(),
-                Object::PortCounts | Object::HashCompute | Object::SelectedMember { .. } => Err(request.unsupported()),
+                Object::PortCounts => Err(request.unsupported()),
             }
         }
         Written::TableOperation(operation) => {

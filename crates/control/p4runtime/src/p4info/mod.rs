@@ -11,7 +11,7 @@ mod pipeline;
 mod tofino;
 mod types;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use hopwright_ir::{self as ir, ExternFn, ExternKind, P4Kind as Kind, Pipeline, StmtKind, walk};
 use hopwright_sema::hir::{self, Annotation, AnnotationArg, TypedProgram};
@@ -44,13 +44,11 @@ pub fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<p4::P4Info> {
         unlisted: of_unapplied_tables(program, &reached),
         actions: reached.actions(program),
         digests: digests(&reached, pipeline),
-        hashes: HashMap::new(),
         tables,
     };
     builder.collect()?;
     builder.names.assign();
     let port_metadata = builder.port_metadata(&reached);
-    builder.hashes = builder.dynamic_hashes(&reached);
     let mut info = builder.build()?;
     info.externs.extend(port_metadata);
     Ok(info)
@@ -91,8 +89,6 @@ struct Builder<'p> {
     actions: Vec<(&'p hir::Function, bool)>,
     /// By name, with their definitions.
     digests: BTreeMap<String, &'p hir::Type>,
-    /// What annotations say of hashes that a control plane can change, by object.
-    hashes: HashMap<usize, Vec<String>>,
 }
 
 /// Numbers the parts of an object: by `@id`, else by position, counted from one, or with the next free number.
@@ -390,10 +386,6 @@ impl<'p> Builder<'p> {
             // One object is both here.
             ("ActionSelector", Some(hir::ExprKind::Object(profile))) => {
                 preamble.annotations.push(format!("@action_profile({})", self.program[*profile].name));
-            }
-            ("Hash", _) => {
-                let known = self.hashes.get(&(at.0 as usize)).into_iter().flatten();
-                preamble.annotations.extend(known.cloned());
             }
             _ => {}
         }

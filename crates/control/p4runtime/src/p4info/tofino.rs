@@ -1,12 +1,9 @@
 //! What controllers of Tofino programs want to know, and P4Info has no messages for: pipelines, and port metadata of their parsers.
 //! BfRuntime reads it.
 
-use std::collections::HashMap;
-
 use hopwright_ir::{P4Id, P4Kind};
 use hopwright_sema::hir;
 use hopwright_sema::reached::Reached;
-use num_traits::ToPrimitive;
 use prost::Message;
 
 use super::{Builder, p4};
@@ -32,27 +29,6 @@ impl Builder<'_> {
                 p4::StructuredAnnotation { name: "pipeline".into(), body, ..Default::default() }
             })
             .collect()
-    }
-
-    /// What annotations say of hashes that a control plane can change: fields, width, and the program's function.
-    pub(super) fn dynamic_hashes(&self, reached: &Reached<'_>) -> HashMap<usize, Vec<String>> {
-        let is_dynamic =
-            |at: &usize| self.pipeline.externs.get(*at).is_some_and(|e| e.kind.p4_kind() == Some(P4Kind::DynHash));
-        let program = self.program;
-        let of = |at: usize| {
-            let hash = &program.objects[at];
-            let fields = reached.hash_fields(program, hir::ObjectId(at as u32))?;
-            let width = match hash.type_args.first()? {
-                hir::Type::Bits(width) => *width,
-                _ => return None,
-            };
-            let mut texts: Vec<String> =
-                fields.iter().map(|(name, bits)| format!("@hash_field({name},{bits})")).collect();
-            texts.push(format!("@hash_width({width})"));
-            texts.extend(function_of(program, hash));
-            Some((at, texts))
-        };
-        (0..program.objects.len()).filter(is_dynamic).filter_map(of).collect()
     }
 
     /// The port metadata of ingress parsers: what they unpack, if they do.
@@ -88,43 +64,6 @@ impl Builder<'_> {
             instances,
         })
     }
-}
-
-/// The function of a hash: a CRC's width, polynomial, whether it is reversed, whether wider results repeat it, initial value and final
-/// exclusive or; or the width of words. Nothing for the identity.
-fn function_of(program: &hir::TypedProgram, hash: &hir::Object) -> Option<String> {
-    fn constant(e: &hir::Expr) -> Option<u64> {
-        match &e.kind {
-            hir::ExprKind::Int(value) => value.to_u64(),
-            hir::ExprKind::Bool(value) => Some(u64::from(*value)),
-            hir::ExprKind::Cast(inner) => constant(inner),
-            _ => None,
-        }
-    }
-    fn member<'p>(program: &'p hir::TypedProgram, e: &hir::Expr) -> Option<&'p str> {
-        match &e.kind {
-            hir::ExprKind::EnumMember(id, at) => program[*id].members.get(*at).map(|member| member.0.as_str()),
-            hir::ExprKind::Cast(inner) => member(program, inner),
-            _ => None,
-        }
-    }
-    let numbers: Vec<u64> = match member(program, hash.args.first()?)? {
-        "CRC8" => vec![8, 0x07, 0, 1, 0, 0],
-        "CRC16" => vec![16, 0x8005, 1, 1, 0, 0],
-        "CRC32" => vec![32, 0x04c1_1db7, 1, 1, 0xffff_ffff, 0xffff_ffff],
-        "CRC64" => vec![64, 0x42f0_e1eb_a9ea_3693, 0, 1, 0, 0],
-        "CUSTOM" => {
-            let hir::ExprKind::Object(polynomial) = hash.args.get(1)?.kind else { return None };
-            let polynomial = &program[polynomial];
-            let [hir::Type::Bits(width)] = polynomial.type_args.as_slice() else { return None };
-            let args: Vec<u64> = polynomial.args.iter().map(constant).collect::<Option<_>>()?;
-            let [coefficients, reversed, _msb, extends, initial, xor] = args.as_slice() else { return None };
-            vec![u64::from(*width), *coefficients, *reversed, *extends, *initial, *xor]
-        }
-        name => return name.strip_prefix("XOR").map(|bits| format!("@hash_xor({bits})")),
-    };
-    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    Some(format!("@hash_crc({})", numbers.join(",")))
 }
 
 /// What a parser calls the intrinsic metadata.

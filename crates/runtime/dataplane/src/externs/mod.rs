@@ -8,7 +8,6 @@ mod aes;
 mod filter;
 mod key;
 mod key_table;
-mod linear_hash;
 pub(crate) mod native_extern;
 mod object;
 mod round_keys;
@@ -40,7 +39,7 @@ pub type Constructor = Arc<dyn Fn(&[BigUint], &Arc<Domain>) -> Result<Arc<dyn Na
 pub struct ExternTypes(BTreeMap<&'static str, Constructor>);
 
 impl ExternTypes {
-    /// The types of `crypto.p4`, and Tofino's filters and hashes that change.
+    /// The types of `crypto.p4`, and Tofino's filters.
     pub fn standard() -> ExternTypes {
         let mut types = ExternTypes(BTreeMap::new());
         types.add("AesCmac", |args, domain| Ok(Arc::new(key::KeyedAes::new(key::Function::Cmac, args, domain)?)));
@@ -48,7 +47,6 @@ impl ExternTypes {
         types.add("AesCmacRoundKeys", |args, domain| Ok(Arc::new(round_keys::RoundKeys::new(args, domain)?)));
         types.add("Aes128WithKey", |args, _| Ok(Arc::new(with_key::WithKey::new(args)?)));
         types.add("Lpf", |args, _| Ok(Arc::new(filter::Filter::low_pass(args)?)));
-        types.add("DynHash", |args, _| Ok(Arc::new(linear_hash::LinearHash::new(args)?)));
         types.add("Wred", |args, _| Ok(Arc::new(filter::Filter::early_drop(args)?)));
         types
     }
