@@ -634,7 +634,8 @@ impl Agent {
             && config.ipcps.iter().zip(&self.config.ipcps).all(|(new, old)| {
                 let (a, b) = (&new.settings, &old.settings);
                 (&new.links, &new.protections) == (&old.links, &old.protections)
-                    && (&a.name, &a.dif, a.syntax, a.address, a.encryption) == (&b.name, &b.dif, b.syntax, b.address, b.encryption)
+                    && (&a.name, &a.dif, a.syntax, a.address, a.encryption)
+                        == (&b.name, &b.dif, b.syntax, b.address, b.encryption)
             });
         if !same {
             return tracing::error!(

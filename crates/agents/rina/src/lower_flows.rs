@@ -124,7 +124,8 @@ impl LowerFlows {
                 carriers.filter_map(|it| Some((it, name(&settings.name, it)?, name(to, it)?))).collect();
             // The other end's names come one after the other. If that of its program is still not there a while later, it does not have the
             // program carry.
-            let is_known = |(carrier, _, other): &(Carrier, Name, Name)| *carrier == Carrier::Agent && ipcps[*lower].knows(other);
+            let is_known =
+                |(carrier, _, other): &(Carrier, Name, Name)| *carrier == Carrier::Agent && ipcps[*lower].knows(other);
             state.known = requests.iter().any(is_known).then(|| state.known.unwrap_or(now));
             let waits = *by_program && state.known.is_none_or(|since| now.saturating_sub(since) < BOTH_NAMES);
             for (carrier, own, other) in requests {

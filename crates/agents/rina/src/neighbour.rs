@@ -219,11 +219,8 @@ impl Neighbour {
     }
 
     /// Tries to enrol at once if the neighbour is not up.
-    ///
-    /// An attempt that is on its way is not given up: its answer would come to nobody.
-    pub(crate) fn hurry(&mut self, now: Duration) {
-        let is_late = |attempt: &Attempt| attempt.started.is_none() && now.saturating_sub(attempt.sent) >= START;
-        if self.session.is_none() && self.attempt.as_ref().is_none_or(is_late) {
+    pub(crate) fn hurry(&mut self) {
+        if self.session.is_none() && self.attempt.as_ref().is_none_or(|attempt| attempt.started.is_none()) {
             self.next_attempt = Duration::ZERO;
         }
     }
@@ -403,10 +400,11 @@ impl Neighbour {
         }
         let initiator_share: Share = share.try_into().ok()?;
         if local.address == 0 {
-            // Somebody is there who can have this IPC process enrol.
-            if info.address.unwrap_or_default() != 0 && now >= self.next_response {
+            // Somebody is there who can have this IPC process enrol. An attempt that has just begun goes on, because its answer is on its way.
+            let is_late = self.attempt.as_ref().is_none_or(|attempt| now.saturating_sub(attempt.sent) >= START);
+            if is_late && info.address.unwrap_or_default() != 0 && now >= self.next_response {
                 self.next_response = now + RESPONSE;
-                self.hurry(now);
+                self.hurry();
             }
             return Some(());
         }

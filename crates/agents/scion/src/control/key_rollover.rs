@@ -17,6 +17,9 @@ const PREVIOUS: u64 = 0;
 /// See [`PREVIOUS`].
 const NEXT: u64 = 1;
 
+/// When a device is told again to remove a key, if it has refused to.
+const AGAIN: Duration = Duration::from_secs(10);
+
 /// The keys in use.
 #[derive(Debug, Default)]
 pub struct Rollover {
@@ -66,10 +69,12 @@ impl Rollover {
 
     /// Ends the overlap if its time is over.
     pub fn expire(&mut self, vdp: &VirtualDataPlane, keys: &Keys, now: Instant) -> Result<(), ControlError> {
-        if self.previous.take_if(|(_, end)| *end <= now).is_some() {
-            tracing::info!(event = "key-expired", "the previous hop-field key is no longer accepted");
-            self.program_others(vdp, keys)?;
+        let Some((expired, _)) = self.previous.take_if(|(_, end)| *end <= now) else { return Ok(()) };
+        if let Err(error) = self.program_others(vdp, keys) {
+            self.previous = Some((expired, now + AGAIN));
+            return Err(error);
         }
+        tracing::info!(event = "key-expired", "the previous hop-field key is no longer accepted");
         Ok(())
     }
 

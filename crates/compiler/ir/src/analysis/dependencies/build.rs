@@ -323,7 +323,11 @@ impl<'p> Builder<'p> {
                 self.exits = self.join(exits, Some(flow));
                 return None;
             }
-            StmtKind::Loop { body, .. } => return self.block(body, Some(flow)),
+            StmtKind::Loop { body, .. } => {
+                // A later round may find other values.
+                flow.facts = Rc::default();
+                return self.block(body, Some(flow));
+            }
             StmtKind::Apply { table, hit, action_run } => {
                 self.apply(&mut flow, *table, [*hit, *action_run], stmt.span);
             }
@@ -340,7 +344,7 @@ impl<'p> Builder<'p> {
 
     /// Whether a place is in a block whose expressions are hashes.
     pub(super) fn is_hashed(&self, place: Span) -> bool {
-        self.hashed.iter().any(|block| block.to(place) == *block)
+        self.hashed.iter().any(|block| block.file == place.file && block.start <= place.start && place.end <= block.end)
     }
 
     /// Whether a variable costs nothing.
