@@ -323,11 +323,8 @@ impl<'p> Builder<'p> {
                 self.exits = self.join(exits, Some(flow));
                 return None;
             }
-            StmtKind::Loop { body, .. } => {
-                // A later round may find other values.
-                flow.facts = Rc::default();
-                return self.block(body, Some(flow));
-            }
+            // A later round may find other values.
+            StmtKind::Loop { body, .. } => return self.block(body, Some(Flow { facts: Rc::default(), ..flow })),
             StmtKind::Apply { table, hit, action_run } => {
                 self.apply(&mut flow, *table, [*hit, *action_run], stmt.span);
             }
