@@ -450,7 +450,7 @@ mod tests {
         assert_eq!(what(tower(4, |_| "")), (vec![1472, 1432, 1399, 1378], program::Kind::Border));
         // The program carries nothing of these.
         let encrypted = tower(3, |at| if at == 0 { "encryption = true" } else { "" });
-        assert_eq!(what(encrypted), (vec![1472, 1399, 1378], program::Kind::Interior));
+        assert_eq!(what(encrypted), (vec![1472, 1395, 1374], program::Kind::Interior));
         let irati = tower(3, |at| if at == 2 { "syntax = \"irati\"" } else { "" });
         assert_eq!(what(irati), (vec![1472, 1399, 1378], program::Kind::Interior));
         for (text, wanted) in [
