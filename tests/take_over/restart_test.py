@@ -20,7 +20,6 @@ import json
 import random
 import re
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +27,7 @@ from contextlib import contextmanager
 
 from take_over_test import (
     HOPWRIGHT, METRICS, PATIENCE, PREFIX, ROOT, SWITCH, Checks, Lab, LabError, Namespace, Process, Traffic, frr, neighbours, remove_all, require_root,
-    streams, unwind_on_signals, wait_until, warm_up,
+    streams, unwind_on_signals, vtysh, wait_until, warm_up,
 )
 from lab.scion import Stream
 
@@ -42,11 +41,8 @@ MOST_PACKETS = 40
 
 def bfd(folder) -> tuple[int, bool]:
     """How often the BFD session went down, and whether it is up."""
-    def ask(command: str) -> list:
-        done = subprocess.run(["vtysh", "--vty_socket", str(folder), "-c", command], capture_output=True, text=True)
-        return json.loads(done.stdout or "[]")
-    down = sum(peer.get("session-down", 0) for peer in ask("show bfd peers counters json"))
-    peers = ask("show bfd peers json")
+    down = sum(peer.get("session-down", 0) for peer in vtysh(folder, "show bfd peers counters json"))
+    peers = vtysh(folder, "show bfd peers json")
     return down, bool(peers) and all(peer["status"] == "up" for peer in peers)
 
 

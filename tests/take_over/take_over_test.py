@@ -251,13 +251,16 @@ def frr(lab: Lab, namespace: Namespace, name: str, here: str, there: str, system
     return folder
 
 
+def vtysh(folder: Path, command: str):
+    """FRR's answer in JSON; nothing, if it cannot answer now."""
+    done = subprocess.run(["vtysh", "--vty_socket", str(folder), "-c", command], capture_output=True, text=True)
+    return json.loads(done.stdout or "{}")
+
+
 def neighbours(folder: Path) -> tuple[int, int, bool]:
     """How often the BGP session was established, how often the OSPF neighbour's state has changed, and whether both are up."""
-    def ask(command: str) -> dict:
-        done = subprocess.run(["vtysh", "--vty_socket", str(folder), "-c", command], capture_output=True, text=True)
-        return json.loads(done.stdout or "{}")
-    (bgp, *_) = ask("show bgp neighbors json").values() or [{}]
-    (ospf, *_) = [one for all_ in ask("show ip ospf neighbor detail json").get("neighbors", {}).values() for one in all_] or [{}]
+    (bgp, *_) = vtysh(folder, "show bgp neighbors json").values() or [{}]
+    (ospf, *_) = [one for all_ in vtysh(folder, "show ip ospf neighbor detail json").get("neighbors", {}).values() for one in all_] or [{}]
     up = bgp.get("bgpState") == "Established" and "Full" in str(ospf.get("nbrState", ""))
     return bgp.get("connectionsEstablished", 0), ospf.get("stateChangeCounter", 0), up
 

@@ -393,7 +393,7 @@ impl Applications {
         ipcps[place.0].is_unanswered(place.1).then_some(place)
     }
 
-    /// Turns a connection into a flow. Returns whether its application could be told.
+    /// Turns a connection into a flow. Returns false if the answer to its application cannot be sent.
     fn begin_flow(&mut self, id: u64, place: Place, framing: Framing, ipcps: &[Ipcp]) -> bool {
         self.set_role(id, Role::Flow(place, framing));
         match framing {

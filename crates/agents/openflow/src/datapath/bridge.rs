@@ -1,7 +1,7 @@
 //! The bridge behind `NORMAL`: stations by VLAN and address, and the ports where they are.
 //!
-//! Packets of stations that the program does not know come here, and are sent on by the agent. A station that is heard of is
-//! kept. To notice one that has gone, the program forgets its source from time to time, so that its next packet comes here.
+//! Packets of stations that the program does not know come here, and are sent on by the agent. A station stays
+//! known as long as it sends. To notice one that has gone, the program forgets its source from time to time, so that its next packet comes here.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ const TAGGED: u16 = 0x1000;
 #[derive(Debug)]
 struct Station {
     port: u32,
+    /// When the agent last had a packet of it.
     heard: Instant,
     /// Whether the program knows packets of it.
     is_source: bool,
@@ -95,7 +96,7 @@ impl Datapath {
         bridge.stations.insert((vlan, mac), Station { port: in_port, heard: Instant::now(), is_source: true });
     }
 
-    /// Forgets stations that have not been heard of.
+    /// Forgets stations that have sent nothing for a while.
     pub(super) fn age_stations(&mut self) {
         let Datapath { program, bridge, .. } = self;
         if bridge.looked.elapsed() < LOOKED_AFTER {

@@ -66,7 +66,7 @@ struct Flow {
     seen: u64,
     /// What its number had counted before.
     base: Count,
-    /// What its number had counted when groups were last told.
+    /// What its number had counted when the counts of groups were last updated.
     settled: Count,
 }
 
