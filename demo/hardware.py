@@ -11,7 +11,7 @@ from lab.netns import LabError
 from lab.reference import REPOSITORY
 from lab.router import hopwright_binary
 from network import Network
-from story import Page, number, total
+from page import Page, number, total
 
 PROGRAM = REPOSITORY / "p4/scion/border_router.p4"
 # Kinds of engines by the beginning of their names; all others are ciphers.

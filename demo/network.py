@@ -1,21 +1,14 @@
-#!/usr/bin/env python3
 """A SCION network of three ASes in network namespaces.
 
-    network.py demo    build it, show it working, take it down
-    network.py up      build it and keep it until Ctrl-C
-    network.py down    remove what an earlier run left behind
-
 The control services, daemons and end hosts are the reference's; the border
-routers are Hopwright's, or the reference's with `--router reference`.
+routers are Hopwright's or the reference's.
 """
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import json
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -23,9 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
 
-from lab.netns import (End, LabError, Namespace, remove_all,  # noqa: E402
-                       require_root, veth)
-from lab.process import PATIENCE, Process, unwind_on_signals, wait_until  # noqa: E402
+from lab.netns import End, LabError, Namespace, remove_all, veth  # noqa: E402
+from lab.process import PATIENCE, Process, wait_until  # noqa: E402
 from lab.reference import tool  # noqa: E402
 from lab.router import RouterKind, read_stats, wait_ready  # noqa: E402
 
@@ -369,67 +361,3 @@ def built(make, attempts: int = 4) -> Network:
         except BaseException:
             network.close()
             raise
-
-
-def up(args: argparse.Namespace) -> int:
-    network = Network(RouterKind(args.router), progress=lambda text: print(f"  {text}"))
-    try:
-        network.build()
-        network.wait_paths("111", "112", 1)
-        print("\nThe network is up; Ctrl-C takes it down. For example:\n")
-        for an_as in network.plan.ases:
-            print(f"  AS {an_as.isd_as}: ip netns exec {network.hosts[an_as.number].name} "
-                  f"{tool('scion')} address")
-        target = network.plan.get("112")
-        print(f"\n  ip netns exec {network.hosts['111'].name} {tool('scion')} "
-              f"ping {target.isd_as},{target.host}")
-        print(f"  logs: {network.directory}", flush=True)
-        while True:
-            signal.pause()
-    finally:
-        network.close()
-    return 0
-
-
-def down(_args: argparse.Namespace) -> int:
-    with open(lock_of(PREFIX), "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LabError("a network is running: end it with Ctrl-C where it runs") from None
-        gone = remove_all(PREFIX)
-    for leftover in Path(tempfile.gettempdir()).glob("hopwright-network-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    print(f"removed {len(gone)} namespaces")
-    return 0
-
-
-def demo(args: argparse.Namespace) -> int:
-    from story import tell
-
-    return tell(args)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=["demo", "up", "down"])
-    parser.add_argument("--router", default="hopwright",
-                        help="hopwright (default), reference, or a command with {config} in it")
-    parser.add_argument("--hardware", default="", metavar="ROUTERS",
-                        help="in the demo, these routers' data plane is simulated hardware, which "
-                             "`hopwright rtl p4/scion/border_router.p4 --simulation` has built")
-    parser.add_argument("--packets", type=int, default=20000,
-                        help="packets of bulk traffic per path in the demo (default %(default)s)")
-    args = parser.parse_args()
-    unwind_on_signals()
-    try:
-        require_root("The network")
-        return {"demo": demo, "up": up, "down": down}[args.verb](args)
-    except LabError as error:
-        print(f"network: {error}", file=sys.stderr)
-        return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

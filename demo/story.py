@@ -6,45 +6,17 @@ Building the network is in `network`.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
 
 from lab.router import RouterKind
+from hardware import show_crossing, show_pipeline, show_rates
 from network import Network, RunningRouter
+from page import Page, number, total
 from plan import LEAF_ROUTES, Route
 
 PAYLOAD = 1000
 # A router with simulated hardware as its data plane.
 HARDWARE = "hopwright+engine=rtl"
-
-
-class Page:
-    """Plain terminal output; colour only on a terminal and without NO_COLOR."""
-
-    def __init__(self) -> None:
-        self._colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        self._start = time.monotonic()
-        self.failures = 0
-
-    def _paint(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self._colour else text
-
-    def heading(self, text: str) -> None:
-        print(f"\n{self._paint('1', text)}", flush=True)
-
-    def step(self, text: str) -> None:
-        elapsed = time.monotonic() - self._start
-        print(f"  {self._paint('2', f'{elapsed:5.1f} s')}  {text}", flush=True)
-
-    def outcome(self, good: bool, text: str) -> None:
-        if not good:
-            self.failures += 1
-        mark = self._paint("32", "ok  ") if good else self._paint("31", "FAIL")
-        print(f"  {mark}  {text}", flush=True)
-
-    def line(self, text: str = "") -> None:
-        print(f"  {text}".rstrip(), flush=True)
 
 
 class Loads:
@@ -110,17 +82,6 @@ def show_traffic(network: Network, page: Page, packets: int) -> Loads:
                            f"{result['lost']:,} lost, {result['changed']:,} changed, "
                            f"{rate:,.0f} packets/s both ways")
     return loads
-
-
-def total(value) -> int:
-    """The sum of a counter that may be split by reason."""
-    if isinstance(value, dict):
-        return int(sum(v for v in value.values() if isinstance(v, (int, float))))
-    return int(value) if isinstance(value, (int, float)) else 0
-
-
-def number(value) -> str:
-    return f"{value:,.0f}" if isinstance(value, (int, float)) else "–"
 
 
 def show_picture(network: Network, page: Page) -> None:
@@ -198,8 +159,6 @@ def tell(args: argparse.Namespace) -> int:
     page.heading(f"Three SCION ASes, four border routers ({kind.name})")
     hardware = [name for name in args.hardware.split(",") if name]
     if hardware:
-        from hardware import show_crossing, show_pipeline, show_rates
-
         page.line(f"The data plane of {', '.join(hardware)} is simulated hardware.")
         show_pipeline(page)
         page.heading("The network")

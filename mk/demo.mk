@@ -5,7 +5,7 @@
 ## demo: three SCION ASes in network namespaces, every border router ours (root)
 demo:
 	+demo/prepare.py hopwright-scion $(if $(filter hopwright,$(ROUTER)),demo-tools,interop-tools)
-	python3 demo/network.py demo --router "$(ROUTER)"
+	python3 demo/run.py demo --router "$(ROUTER)"
 	@$(TARGET)/release/hopwright rina --help >/dev/null 2>&1 || [ "$(ROUTER)" != hopwright ] || \
 	  echo "$(TARGET)/release/hopwright has the SCION router and the compiler: make hopwright builds all the rest."
 
@@ -17,7 +17,7 @@ demo-rina: hopwright
 demo-fpga: hopwright interop-tools
 	@command -v verilator >/dev/null || tests/rtl/setup.sh
 	$(TARGET)/release/hopwright rtl p4/scion/border_router.p4 --simulation
-	python3 demo/network.py demo --hardware br111 --packets 200
+	python3 demo/run.py demo --hardware br111 --packets 200
 
 ## demo-recording: what `make demo` prints as a picture that moves, docs/pictures/demo.svg (root)
 demo-recording:
