@@ -23,14 +23,15 @@ use crate::codec::reply::PortDescription;
 use crate::config::{Config, FailMode, Listen, Target};
 use crate::connection::{self, Shared};
 use crate::counters::Counters;
-use crate::datapath::{Datapath, WrongProgram};
-use crate::succession::{Gate, Job, Phase, Work};
+use crate::datapath::Datapath;
+use crate::error::Error;
+use crate::phase::{Gate, Phase};
+use crate::program::CPU_PORT;
+use crate::saved::StateError;
 use crate::switch::Switch;
 use crate::tls::{self, Encryption};
 use crate::wakeup;
 
-/// The program's port to the controllers.
-const CPU_PORT: u32 = 510;
 /// Ports of the program that are none of the switch's.
 const RESERVED: std::ops::RangeInclusive<u32> = 508..=511;
 /// Time between two looks at timeouts and ports.
@@ -44,33 +45,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Packets taken from the CPU queue before others get their turn.
 const PACKETS: usize = 64;
 
-/// Why an agent cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The tenant's program has not the tables of `p4/router/openflow.p4`.
-    #[error(transparent)]
-    Program(#[from] WrongProgram),
-    /// The tenant has no CPU port, or another one.
-    #[error("the tenant's CPU port is to be {CPU_PORT}")]
-    CpuPort,
-    /// The configuration makes no sense.
-    #[error("OpenFlow: {0}")]
-    Config(String),
-    /// An address that cannot be listened on.
-    #[error("OpenFlow: cannot listen on {address}: {error}")]
-    Listen {
-        /// The address.
-        address: std::net::SocketAddr,
-        /// Why.
-        error: io::Error,
-    },
-    /// The system refused.
-    #[error("OpenFlow: {0}")]
-    Io(#[from] io::Error),
-    /// It cannot go on with what the running process has.
-    #[error("OpenFlow: {0}")]
-    TakeOver(String),
+/// What jobs work with.
+pub(crate) struct Work {
+    pub switch: Rc<RefCell<Switch>>,
+    pub tenant: Arc<Tenant>,
+    pub phase: watch::Sender<Phase>,
 }
+
+/// Something that the agent's thread is to do.
+type Job = Box<dyn FnOnce(&Work) + Send>;
 
 /// The control plane of a tenant that runs `p4/router/openflow.p4`. It stops when it is dropped.
 #[derive(Debug)]
@@ -79,7 +62,7 @@ pub struct Agent {
     counters: Arc<Mutex<Counters>>,
     thread: Option<JoinHandle<()>>,
     /// What the thread is to do.
-    pub(crate) jobs: mpsc::UnboundedSender<Job>,
+    jobs: mpsc::UnboundedSender<Job>,
     /// The sockets that controllers connect to, by names for a process that takes over.
     pub(crate) listeners: Vec<(String, OwnedFd)>,
 }
@@ -131,6 +114,33 @@ impl Agent {
     /// Whether its thread works.
     pub(crate) fn works(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Has the thread do something, and waits for what it returns; `None` if there is no thread any more.
+    pub(crate) fn ask<R: Send + 'static>(&self, work: impl FnOnce(&Work) -> R + Send + 'static) -> Option<R> {
+        let (answer, answered) = std::sync::mpsc::sync_channel(1);
+        // Nobody may wait any more.
+        let job = move |with: &Work| answer.send(work(with)).unwrap_or_default();
+        self.jobs.send(Box::new(job)).ok()?;
+        answered.recv().ok()
+    }
+
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.ask(move |work| work.phase.send_replace(phase));
+    }
+
+    pub(crate) fn change(
+        &self,
+        work: impl FnOnce(&mut Switch) -> Result<(), StateError> + Send + 'static,
+    ) -> Result<(), Error> {
+        let done = self.ask(move |with| work(&mut with.switch.borrow_mut()).map_err(|error| error.to_string()));
+        done.unwrap_or_else(|| Err("its thread has ended".into())).map_err(Error::TakeOver)
+    }
+
+    /// Has the state of another process.
+    pub(crate) fn load(&self, state: &[u8]) -> Result<(), Error> {
+        let state = state.to_vec();
+        self.change(move |switch| switch.load(&state))
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::codec::{HEADER, Header, Refusal, Replies, Request, Version};
-use crate::succession::Gate;
+use crate::phase::Gate;
 use crate::switch::{Connection, Switch};
 
 /// Answers that wait for a controller to read them. A controller whose answers wait is not read from.

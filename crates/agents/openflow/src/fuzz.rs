@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use crate::codec::reply::PortDescription;
 use crate::codec::{HEADER, Header, Version};
 use crate::datapath::Datapath;
+use crate::journal::Journal;
 use crate::switch::Switch;
 
 /// A switch without ports that move packets, and a controller of each version.
@@ -74,7 +75,7 @@ impl Controllers {
         let state = self.switch.save();
         self.switch.load(&state).expect("a process that takes over can have any state");
         assert_eq!(self.switch.flow_count(), flows, "flows are lost when a process takes over");
-        self.switch.journal = None;
+        self.switch.journal = Journal::default();
         self.switch.clear();
         Outcome { messages: now.messages - before.messages, refused: now.refused - before.refused, flows }
     }

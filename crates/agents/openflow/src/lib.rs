@@ -19,9 +19,12 @@ mod config;
 mod connection;
 mod counters;
 mod datapath;
+mod error;
 #[doc(hidden)]
 pub mod fuzz;
+mod journal;
 mod kind;
+mod phase;
 mod program;
 mod saved;
 mod succession;
@@ -29,10 +32,11 @@ mod switch;
 mod tls;
 mod wakeup;
 
-pub use agent::{Agent, Error};
+pub use agent::Agent;
 pub use codec::Version;
 pub use config::{Config, FailMode, Listen, Target, Tls};
 pub use counters::Counters;
 pub use datapath::WrongProgram;
+pub use error::Error;
 pub use kind::KIND;
 pub use program::compile;

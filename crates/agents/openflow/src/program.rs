@@ -12,6 +12,9 @@ macro_rules! files {
 const SOURCES: &[(&str, &str)] =
     files!["openflow.p4", "openflow/headers.p4", "openflow/parser.p4", "openflow/rewrite.p4"];
 
+/// The program's port to the controllers.
+pub(crate) const CPU_PORT: u32 = 510;
+
 /// Compiles `p4/router/openflow.p4`.
 pub fn compile() -> Compiled {
     let (name, text) = SOURCES[0];

@@ -3,28 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::codec::Refusal;
-use crate::codec::request::{FlowMod, GroupMod, MeterMod};
 use crate::datapath::saved::{FlowCount, Saved};
+use crate::journal::{Change, Journal};
 use crate::switch::Switch;
-
-/// A change of the state.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Change {
-    Flow(FlowMod),
-    Group(GroupMod),
-    Meter(MeterMod),
-    /// A port's configuration.
-    Port {
-        number: u32,
-        config: u32,
-    },
-    /// Whether fragments of IP are dropped.
-    Fragments(bool),
-    /// The largest generation of a role request.
-    Generation(u64),
-    /// The switch stands alone, or does not any more.
-    Alone(bool),
-}
 
 /// The state.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -49,16 +30,9 @@ fn bytes<T: Serialize>(value: &T) -> Vec<u8> {
 }
 
 impl Switch {
-    /// Notes a change of the state, if another process has it.
-    pub(crate) fn note(&mut self, change: impl FnOnce() -> Change) {
-        if let Some(journal) = &mut self.journal {
-            journal.push(change());
-        }
-    }
-
     /// The state. From now on changes are noted.
     pub(crate) fn save(&mut self) -> Vec<u8> {
-        self.journal = Some(Vec::new());
+        self.journal = Journal::open();
         let ports = self.datapath.ports().map(|port| Change::Port { number: port.number, config: port.config });
         let fragments = Change::Fragments(self.datapath.drops_fragments());
         let settings = ports.chain([fragments]).chain(self.generation.map(Change::Generation)).collect();
@@ -81,8 +55,8 @@ impl Switch {
 
     /// Follows changes of another process's state.
     pub(crate) fn follow(&mut self, changes: &[u8]) -> Result<(), StateError> {
-        let changes: Option<Vec<Change>> = postcard::from_bytes(changes)?;
-        changes.into_iter().flatten().try_for_each(|change| self.change(change)).map_err(StateError::Refused)
+        let changes: Journal = postcard::from_bytes(changes)?;
+        changes.into_changes().try_for_each(|change| self.change(change)).map_err(StateError::Refused)
     }
 
     fn change(&mut self, change: Change) -> Result<(), Refusal> {

@@ -15,12 +15,11 @@ use crate::counters::Counters;
 use crate::datapath::{
     BANDS, Datapath, FLOWS, GROUPS, LEARN_FLOW, METERS, PacketInHeader, QUEUES, Removed, TABLES, port_config,
 };
-use crate::saved::Change;
+use crate::journal::{Change, Journal};
+use crate::program::CPU_PORT;
 
 /// `OFPC_FRAG_DROP`.
 const FRAGMENTS_DROPPED: u16 = 1;
-/// The CPU port of the program.
-const CPU_PORT: u32 = 510;
 /// `flow` of packets that controllers sent to controllers.
 const NO_FLOW: u32 = u32::MAX;
 
@@ -81,7 +80,7 @@ pub(crate) struct Switch {
     /// The switch stands alone: it forwards as a bridge.
     pub(crate) alone: bool,
     /// What has changed since the state was saved for another process.
-    pub(crate) journal: Option<Vec<Change>>,
+    pub(crate) journal: Journal,
     pub(crate) counters: Counters,
 }
 
@@ -112,7 +111,7 @@ impl Switch {
             next_controller: 0,
             generation: None,
             alone: false,
-            journal: None,
+            journal: Journal::default(),
             counters: Counters::default(),
         }
     }
@@ -153,7 +152,7 @@ impl Switch {
 
     /// The switch stands alone, or has controllers again: flows are forgotten.
     pub(crate) fn set_alone(&mut self, alone: bool) {
-        self.note(|| Change::Alone(alone));
+        self.journal.note(|| Change::Alone(alone));
         self.alone = alone;
         self.datapath.clear();
         if !alone {
@@ -227,24 +226,24 @@ impl Switch {
                 controller.miss_send_len = miss_send_len;
                 controller.hears |= miss_send_len > 0;
                 self.datapath.set_fragments(flags == FRAGMENTS_DROPPED);
-                self.note(|| Change::Fragments(flags == FRAGMENTS_DROPPED));
+                self.journal.note(|| Change::Fragments(flags == FRAGMENTS_DROPPED));
                 self.unmatched_packets();
             }
             Request::PacketOut(request) => self.packet_out(&request)?,
             Request::FlowMod(request) => {
                 self.counters.flow_mods += 1;
                 let removed = self.datapath.flow_mod(&request)?;
-                self.note(|| Change::Flow(request));
+                self.journal.note(|| Change::Flow(request));
                 self.flows_removed(&removed);
             }
             Request::GroupMod(request) => {
                 let removed = self.datapath.group_mod(&request)?;
-                self.note(|| Change::Group(request));
+                self.journal.note(|| Change::Group(request));
                 self.flows_removed(&removed);
             }
             Request::MeterMod(request) => {
                 let removed = self.datapath.meter_mod(&request)?;
-                self.note(|| Change::Meter(request));
+                self.journal.note(|| Change::Meter(request));
                 self.flows_removed(&removed);
             }
             Request::PortMod(request) => self.port_mod(request, replies.version())?,
@@ -289,7 +288,7 @@ impl Switch {
                 return Err(Refusal::ROLE_STALE);
             }
             self.generation = Some(generation);
-            self.note(|| Change::Generation(generation));
+            self.journal.note(|| Change::Generation(generation));
         }
         if wanted == Some(Role::Master) {
             for other in self.controllers.values_mut().filter(|other| other.role == Role::Master) {
@@ -332,7 +331,7 @@ impl Switch {
         if config != port.config {
             let changed = PortDescription { config, ..port.clone() };
             self.datapath.put_port(changed.clone());
-            self.note(|| Change::Port { number: changed.number, config });
+            self.journal.note(|| Change::Port { number: changed.number, config });
             self.port_changed(PortChange::Modify, &changed);
         }
         Ok(())
@@ -550,7 +549,7 @@ impl Switch {
     /// Removes flows whose time is over.
     pub(crate) fn expire(&mut self) {
         let removed = self.datapath.expire();
-        removed.iter().for_each(|removed| self.note(|| Change::Flow(removed.request())));
+        removed.iter().for_each(|removed| self.journal.note(|| Change::Flow(removed.request())));
         self.flows_removed(&removed);
         self.counters.flows = self.datapath.flow_count() as u64;
         self.counters.controllers = self.controllers.len() as u64;
