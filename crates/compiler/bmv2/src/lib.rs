@@ -138,26 +138,13 @@ impl<'j> Reader<'j> {
         let p = Pipeline {
             name: stem.map_or_else(|| name.to_string(), |stem| stem.to_string_lossy().into_owned()),
             slots,
-            headers: Vec::new(),
-            stacks: Vec::new(),
-            unions: Vec::new(),
-            errors: Vec::new(),
-            standard,
             parser: Parser { name: "parser".into(), states: Vec::new(), start: StateId(0), span: Span::none() },
             verify_checksum: control("verify_checksum"),
             ingress: control("ingress"),
             egress: control("egress"),
             compute_checksum: control("compute_checksum"),
             deparser: control("deparser"),
-            actions: Vec::new(),
-            tables: Vec::new(),
-            value_sets: Vec::new(),
-            externs: Vec::new(),
-            field_lists: Vec::new(),
-            packet_in: None,
-            packet_out: None,
-            control_plane_objects: Vec::new(),
-            sources: Default::default(),
+            ..Pipeline::empty(standard)
         };
         Reader {
             json,

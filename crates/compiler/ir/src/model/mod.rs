@@ -82,6 +82,37 @@ pub struct Pipeline {
     pub sources: Arc<SourceMap>,
 }
 
+impl Pipeline {
+    /// A program that does nothing.
+    pub fn empty(standard: StandardMetadata) -> Pipeline {
+        let control = || Control { name: String::new(), body: Vec::new(), span: Span::none() };
+        Pipeline {
+            name: String::new(),
+            slots: Vec::new(),
+            headers: Vec::new(),
+            stacks: Vec::new(),
+            unions: Vec::new(),
+            errors: Vec::new(),
+            standard,
+            parser: Parser { name: String::new(), states: Vec::new(), start: StateId(0), span: Span::none() },
+            verify_checksum: control(),
+            ingress: control(),
+            egress: control(),
+            compute_checksum: control(),
+            deparser: control(),
+            actions: Vec::new(),
+            tables: Vec::new(),
+            value_sets: Vec::new(),
+            externs: Vec::new(),
+            field_lists: Vec::new(),
+            packet_in: None,
+            packet_out: None,
+            control_plane_objects: Vec::new(),
+            sources: Arc::default(),
+        }
+    }
+}
+
 /// Slots kept for a copy of the packet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FieldList {

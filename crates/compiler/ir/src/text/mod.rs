@@ -4,6 +4,7 @@
 //! second one called `x`. A name that is a keyword or does not look like a name is quoted. Constants carry their type as in
 //! P4: `9w0x1f`, `8s0xff`, `true`.
 
+mod error;
 mod parse;
 mod token;
 
@@ -15,7 +16,8 @@ use num_bigint::BigUint;
 
 use crate::model::*;
 
-pub use parse::{ParseError, parse};
+pub use error::ParseError;
+pub use parse::parse;
 use token::{quoted, written};
 
 impl Display for Type {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
 
-use super::parse::ParseError;
+use super::error::ParseError;
 
 /// Keywords that could be mistaken for names.
 const KEYWORDS: [&str; 65] = [

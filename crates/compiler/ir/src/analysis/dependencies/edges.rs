@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::build::{Builder, Def, Draft};
+use super::draft::{Builder, Def, Draft};
 use super::eval::bits_of;
 use super::flow::{Source, Value};
 use super::{Branch, Dependency, DependencyGraph, DependencyKind, Operation, OperationKind, Read};

@@ -7,7 +7,7 @@ use num_traits::ToPrimitive;
 
 use super::OperationKind;
 use super::access::{access, sets_out};
-use super::build::{Builder, Draft};
+use super::draft::{Builder, Draft};
 use super::flow::{Flow, Segment, Source, Value, concat, constant, masked, slice, width};
 use crate::{BinaryOp, Expr, ExprKind, ExternArg, ExternId, SlotId, Span, Stmt, StmtKind, Type, UnaryOp, walk};
 

@@ -10,6 +10,7 @@
 
 mod access;
 mod build;
+mod draft;
 mod edges;
 mod eval;
 mod flow;
@@ -145,7 +146,7 @@ impl<'p> DependencyGraph<'p> {
         given: &SlotSet,
         hashed: &[Span],
     ) -> DependencyGraph<'p> {
-        build::Builder::new(pipeline, given, hashed).build(control, live)
+        draft::Builder::new(pipeline, given, hashed).build(control, live)
     }
 
     /// Whether no packet meets both operations.

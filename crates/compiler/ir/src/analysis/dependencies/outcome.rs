@@ -6,20 +6,9 @@ use std::rc::Rc;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
-use super::build::Builder;
-use super::flow::{Entry, Flow, Masks, Segment, Source, Value};
-use crate::{ActionId, Block, Expr, ExprKind, MatchKind, SlotId, Table, UnaryOp};
-
-/// A table that was applied.
-pub(super) struct Applied {
-    /// The variables that its actions write, with what they were before and what they are since.
-    pub(super) variables: Vec<(SlotId, Entry, Rc<Value>)>,
-    /// Its actions with what they write.
-    pub(super) actions: Vec<(ActionId, BTreeSet<SlotId>)>,
-    /// Those that run if an entry is found, and if none is.
-    pub(super) hit: BTreeSet<ActionId>,
-    pub(super) miss: BTreeSet<ActionId>,
-}
+use super::draft::Builder;
+use super::flow::{Flow, Masks, Segment, Source, Value};
+use crate::{ActionId, Block, Expr, ExprKind, MatchKind, Table, UnaryOp};
 
 /// The operation that applies a table, and the actions that may have run in each arm of a branch.
 pub(super) type Outcome = (usize, Vec<BTreeSet<ActionId>>);

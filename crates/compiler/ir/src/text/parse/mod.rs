@@ -7,13 +7,13 @@ mod declarations;
 mod statements;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use num_bigint::BigUint;
 use num_traits::Num;
 
+use super::error::ParseError;
 use super::token::{Token, tokens};
 use crate::model::*;
 
@@ -23,38 +23,6 @@ const MAX_DEPTH: usize = 1024;
 const STACK: usize = 64 << 20;
 /// Maximum width of a type.
 const MAX_WIDTH: u32 = 1 << 20;
-
-/// A syntax error or an unknown name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct ParseError {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
-    /// What is wrong.
-    pub message: String,
-    /// The line's text.
-    pub text: String,
-}
-
-impl ParseError {
-    pub(super) fn new(text: &str, at: usize, message: impl Into<String>) -> ParseError {
-        let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        ParseError {
-            line: text[..at].matches('\n').count() + 1,
-            column: text[start..at].chars().count() + 1,
-            message: message.into(),
-            text: text[start..].lines().next().unwrap_or_default().into(),
-        }
-    }
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ParseError { line, column, message, text } = self;
-        write!(f, "{line}:{column}: {message}\n    {text}\n    {:>column$}", "^")
-    }
-}
 
 /// Reads a pipeline's text form.
 ///
@@ -78,7 +46,10 @@ fn read(text: &str) -> Result<Pipeline, ParseError> {
         at: 0,
         depth: 0,
         file,
-        pipeline: empty(Arc::new(sources)),
+        pipeline: Pipeline {
+            sources: Arc::new(sources),
+            ..Pipeline::empty(StandardMetadata::of(|_, _| SlotId(u32::MAX)))
+        },
         slots: Names::default(),
         headers: Names::default(),
         stacks: HashMap::new(),
@@ -142,35 +113,6 @@ fn base_name(written: &str) -> &str {
     match written.rsplit_once('#') {
         Some((name, which)) if !which.is_empty() && which.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => written,
-    }
-}
-
-fn empty(sources: Arc<SourceMap>) -> Pipeline {
-    let control = || Control { name: String::new(), body: Vec::new(), span: Span::none() };
-    let none = SlotId(u32::MAX);
-    Pipeline {
-        name: String::new(),
-        slots: Vec::new(),
-        headers: Vec::new(),
-        stacks: Vec::new(),
-        unions: Vec::new(),
-        errors: Vec::new(),
-        standard: StandardMetadata::of(|_, _| none),
-        parser: Parser { name: String::new(), states: Vec::new(), start: StateId(0), span: Span::none() },
-        verify_checksum: control(),
-        ingress: control(),
-        egress: control(),
-        compute_checksum: control(),
-        deparser: control(),
-        actions: Vec::new(),
-        tables: Vec::new(),
-        value_sets: Vec::new(),
-        externs: Vec::new(),
-        field_lists: Vec::new(),
-        packet_in: None,
-        packet_out: None,
-        control_plane_objects: Vec::new(),
-        sources,
     }
 }
 

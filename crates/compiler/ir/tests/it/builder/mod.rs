@@ -1,8 +1,6 @@
 //! Builds small pipelines by hand.
 #![allow(dead_code)]
 
-use std::sync::Arc;
-
 use hopwright_ir::*;
 use num_bigint::BigUint;
 
@@ -40,11 +38,7 @@ pub(crate) fn pipeline() -> Pipeline {
     Pipeline {
         name: "test".into(),
         slots,
-        headers: Vec::new(),
-        stacks: Vec::new(),
-        unions: Vec::new(),
         errors: errors.map(String::from).to_vec(),
-        standard,
         parser: Parser {
             name: "MyParser".into(),
             states: vec![State {
@@ -61,15 +55,7 @@ pub(crate) fn pipeline() -> Pipeline {
         egress: control("MyEgress"),
         compute_checksum: control("MyComputeChecksum"),
         deparser: control("MyDeparser"),
-        actions: Vec::new(),
-        tables: Vec::new(),
-        value_sets: Vec::new(),
-        externs: Vec::new(),
-        field_lists: Vec::new(),
-        packet_in: None,
-        packet_out: None,
-        control_plane_objects: Vec::new(),
-        sources: Arc::new(SourceMap::new()),
+        ..Pipeline::empty(standard)
     }
 }
 
