@@ -107,13 +107,10 @@ impl Reader<'_> {
 
     /// The number at a place.
     pub(crate) fn load(&mut self, place: &Lvalue, path: &str) -> Result<Number> {
-        let ty = self.type_of_lvalue(place);
-        if matches!(ty, Type::Varbit(_)) {
-            return error(path, "a field with a variable length is no number");
-        }
         match place {
-            Lvalue::Field(fields) => Ok(Number::leaf(self.chosen(fields, ty, |this, field| this.read_field(field)))),
+            Lvalue::Field(fields) => self.load_field(fields, path),
             Lvalue::Cell(register, index) => {
+                let ty = self.type_of_lvalue(place);
                 let slot = self.temporary(ty);
                 self.emit(StmtKind::Assign(slot, crate::constant(0u32, ty.width())));
                 let args = vec![ExternArg::Out(slot), ExternArg::In(index.clone())];

@@ -7,7 +7,6 @@ use num_traits::ToPrimitive;
 use serde_json::Value;
 
 use crate::choice::{Choice, mux};
-use crate::lvalue::Lvalue;
 use crate::number::{self, Number, Operator, binary, cast, resize, unary};
 use crate::state::Field;
 use crate::{Reader, Result, UnionStack, error};
@@ -122,15 +121,21 @@ impl Reader<'_> {
     }
 
     /// The value of a field by its name.
-    pub(crate) fn field_value(&self, name: (&str, &str), path: &str) -> Result<Number> {
+    pub(crate) fn field_value(&mut self, name: (&str, &str), path: &str) -> Result<Number> {
         if self.names.metadata.contains(name.0) && name.1 == crate::state::VALID {
             return Ok(Number::constant(1));
         }
         let field = self.field(name, path)?;
-        if matches!(field.ty, Type::Varbit(_)) {
+        self.load_field(&Choice::only(field), path)
+    }
+
+    /// The number in a field.
+    pub(crate) fn load_field(&mut self, fields: &Choice<Field>, path: &str) -> Result<Number> {
+        let ty = fields.of[0].ty;
+        if matches!(ty, Type::Varbit(_)) {
             return error(path, "a field with a variable length is no number");
         }
-        Ok(Number::leaf(self.read_field(field)))
+        Ok(Number::leaf(self.chosen(fields, ty, |this, field| this.read_field(field))))
     }
 
     /// The value of a field, in its own type.
@@ -313,7 +318,7 @@ impl Reader<'_> {
             "access_field" => {
                 let header = self.header_operand(left, left_path)?;
                 let field = self.accessed_field(&header, right, right_path)?;
-                Ok(Operand::Number(self.load(&Lvalue::Field(field), path)?))
+                Ok(Operand::Number(self.load_field(&field, path)?))
             }
             "access_union_header" => match self.operand(left, left_path)? {
                 Operand::Union(union) => {
