@@ -106,16 +106,6 @@ impl Estimate {
     pub fn phv_bits(&self) -> u32 {
         self.stages.iter().map(|s| s.phv_bits).max().unwrap_or(0)
     }
-
-    /// Text for people.
-    pub fn to_text(&self) -> String {
-        crate::text::write(self)
-    }
-
-    /// A picture of the stages, as SVG.
-    pub fn to_svg(&self) -> String {
-        crate::picture::draw(self)
-    }
 }
 
 /// Estimates how a program would lie in a target's stages, if its annotations are honoured.

@@ -11,75 +11,78 @@ const TOP: usize = 60;
 /// Characters that go into a column.
 const CHARACTERS: usize = 30;
 
-pub(crate) fn draw(e: &Estimate) -> String {
-    let bars = e.limits.fields().len() + 1;
-    let table_top = TOP + bars * LINE + 2 * LINE;
-    let rows = e.stages.iter().map(|s| s.items.len()).max().unwrap_or(0);
-    let columns = e.stages.len().max(e.available as usize);
-    let (width, height) = (MARGIN + columns * COLUMN + 20, table_top + (rows + 3) * LINE + 20);
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"10\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
-    );
-    let verdict = if e.fits() { "fits" } else { "does not fit" };
-    let title = format!(
-        "{} on {}: {verdict} by this estimate; {} of {} stages, {} by dependencies alone",
-        e.program,
-        e.target,
-        e.stages.len(),
-        e.available,
-        e.needed_by_dependencies
-    );
-    text(&mut out, 20, 24, "#000", 14, &title);
-    for (row, (name, _)) in e.limits.fields().into_iter().enumerate() {
-        text(&mut out, 20, TOP + row * LINE + 10, "#000", 10, name);
-    }
-    text(&mut out, 20, TOP + (bars - 1) * LINE + 10, "#000", 10, "header vector bits");
-    for (i, stage) in e.stages.iter().enumerate() {
-        let x = MARGIN + i * COLUMN;
-        let beyond = i >= e.available as usize;
-        let fill = if beyond { "#fbe3e0" } else { "#f4f4f4" };
+impl Estimate {
+    /// A picture of the stages, as SVG.
+    pub fn to_svg(&self) -> String {
+        let bars = self.limits.fields().len() + 1;
+        let table_top = TOP + bars * LINE + 2 * LINE;
+        let rows = self.stages.iter().map(|s| s.items.len()).max().unwrap_or(0);
+        let columns = self.stages.len().max(self.available as usize);
+        let (width, height) = (MARGIN + columns * COLUMN + 20, table_top + (rows + 3) * LINE + 20);
+        let mut out = String::new();
+        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
-            "<rect x=\"{x}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"/>",
-            TOP - 16,
-            COLUMN - 8,
-            height - TOP
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             font-family=\"sans-serif\" font-size=\"10\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
         );
-        text(&mut out, x + 4, TOP - 5, "#000", 11, &format!("stage {i}"));
-        let limits = e.limits.fields().into_iter().map(|l| l.1).chain([e.phv_available]);
-        let used = stage.used.fields().into_iter().map(|u| u.1).chain([stage.phv_bits]);
-        for (row, (used, limit)) in used.zip(limits).enumerate() {
-            let full = COLUMN - 60;
-            let bar = (used as usize * full / limit.max(1) as usize).min(full);
-            let colour = if used > limit { "#d9534f" } else { "#7fb2d9" };
-            let y = TOP + row * LINE;
+        let verdict = if self.fits() { "fits" } else { "does not fit" };
+        let title = format!(
+            "{} on {}: {verdict} by this estimate; {} of {} stages, {} by dependencies alone",
+            self.program,
+            self.target,
+            self.stages.len(),
+            self.available,
+            self.needed_by_dependencies
+        );
+        text(&mut out, 20, 24, "#000", 14, &title);
+        for (row, (name, _)) in self.limits.fields().into_iter().enumerate() {
+            text(&mut out, 20, TOP + row * LINE + 10, "#000", 10, name);
+        }
+        text(&mut out, 20, TOP + (bars - 1) * LINE + 10, "#000", 10, "header vector bits");
+        for (i, stage) in self.stages.iter().enumerate() {
+            let x = MARGIN + i * COLUMN;
+            let beyond = i >= self.available as usize;
+            let fill = if beyond { "#fbe3e0" } else { "#f4f4f4" };
             let _ = writeln!(
                 out,
-                "<rect x=\"{}\" y=\"{y}\" width=\"{bar}\" height=\"{}\" fill=\"{colour}\"/>",
-                x + 4,
-                LINE - 3
+                "<rect x=\"{x}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"/>",
+                TOP - 16,
+                COLUMN - 8,
+                height - TOP
             );
-            text(&mut out, x + full + 10, y + 10, "#444", 9, &format!("{used}/{limit}"));
+            text(&mut out, x + 4, TOP - 5, "#000", 11, &format!("stage {i}"));
+            let limits = self.limits.fields().into_iter().map(|l| l.1).chain([self.phv_available]);
+            let used = stage.used.fields().into_iter().map(|u| u.1).chain([stage.phv_bits]);
+            for (row, (used, limit)) in used.zip(limits).enumerate() {
+                let full = COLUMN - 60;
+                let bar = (used as usize * full / limit.max(1) as usize).min(full);
+                let colour = if used > limit { "#d9534f" } else { "#7fb2d9" };
+                let y = TOP + row * LINE;
+                let _ = writeln!(
+                    out,
+                    "<rect x=\"{}\" y=\"{y}\" width=\"{bar}\" height=\"{}\" fill=\"{colour}\"/>",
+                    x + 4,
+                    LINE - 3
+                );
+                text(&mut out, x + full + 10, y + 10, "#444", 9, &format!("{used}/{limit}"));
+            }
+            for (row, item) in stage.items.iter().enumerate() {
+                entry(&mut out, x, table_top + row * LINE, item, on_chain(self, item));
+            }
         }
-        for (row, item) in stage.items.iter().enumerate() {
-            entry(&mut out, x, table_top + row * LINE, item, on_chain(e, item));
-        }
+        let below = height - 2 * LINE;
+        text(
+            &mut out,
+            20,
+            below,
+            "#b03a2e",
+            10,
+            "red: on the longest chain of dependencies; green: tables of ingress; blue: of egress",
+        );
+        out.push_str("</svg>\n");
+        out
     }
-    let below = height - 2 * LINE;
-    text(
-        &mut out,
-        20,
-        below,
-        "#b03a2e",
-        10,
-        "red: on the longest chain of dependencies; green: tables of ingress; blue: of egress",
-    );
-    out.push_str("</svg>\n");
-    out
 }
 
 fn on_chain(e: &Estimate, item: &Item) -> bool {

@@ -5,89 +5,92 @@ use std::ops::Range;
 
 use crate::estimate::{Estimate, Item};
 
-pub(crate) fn write(e: &Estimate) -> String {
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let verdict = if e.fits() { "fits" } else { "does not fit" };
-    let _ = writeln!(
-        out,
-        "{} on {}: {verdict} by this estimate; {} of {} stages, {} by dependencies alone",
-        e.program,
-        e.target,
-        e.stages.len(),
-        e.available,
-        e.needed_by_dependencies
-    );
-    let _ = writeln!(
-        out,
-        "packet header vector: {} of {} bits, and {} that are only passed on",
-        e.phv_bits(),
-        e.phv_available,
-        e.carried_bits
-    );
-    if !e.problems.is_empty() {
-        let _ = writeln!(out, "\nWhat does not fit:");
-        for problem in &e.problems {
-            let _ = match &problem.place {
-                Some(place) => writeln!(out, "  {}:{}: {}", place.file, place.line, problem.message),
-                None => writeln!(out, "  {}", problem.message),
-            };
-        }
-    }
-    let _ = writeln!(out, "\nThe longest chain of dependencies:");
-    for link in &e.chain {
-        let why = match (link.dependency, &link.variable) {
-            (Some(kind), Some(variable)) => format!("   ({kind}: {variable})"),
-            (Some(kind), None) => format!("   ({kind})"),
-            _ => String::new(),
-        };
-        let _ = writeln!(out, "  stage {:>2}  {}{why}", link.stage, described(&link.item));
-    }
-    let _ = writeln!(
-        out,
-        "\n  stage  tables  SRAM  TCAM  crossbar exact/ternary  hash bits  ALUs stateful/statistics   PHV"
-    );
-    for stages in alike(e) {
-        let stage = &e.stages[stages.start];
-        let u = &stage.used;
+impl Estimate {
+    /// Text for people.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let verdict = if self.fits() { "fits" } else { "does not fit" };
         let _ = writeln!(
             out,
-            "{:>7}  {:>6}  {:>4}  {:>4}  {:>14}/{:<7}  {:>9}  {:>13}/{:<10}  {:>5}",
-            numbers(&stages),
-            u.logical_tables,
-            u.sram_blocks,
-            u.tcam_blocks,
-            u.exact_crossbar_bytes,
-            u.ternary_crossbar_bytes,
-            u.hash_bits,
-            u.stateful_alus,
-            u.statistics_alus,
-            stage.phv_bits
+            "{} on {}: {verdict} by this estimate; {} of {} stages, {} by dependencies alone",
+            self.program,
+            self.target,
+            self.stages.len(),
+            self.available,
+            self.needed_by_dependencies
         );
-    }
-    let l = &e.limits;
-    let _ = writeln!(
-        out,
-        "     of  {:>6}  {:>4}  {:>4}  {:>14}/{:<7}  {:>9}  {:>13}/{:<10}  {:>5}",
-        l.logical_tables,
-        l.sram_blocks,
-        l.tcam_blocks,
-        l.exact_crossbar_bytes,
-        l.ternary_crossbar_bytes,
-        l.hash_bits,
-        l.stateful_alus,
-        l.statistics_alus,
-        e.phv_available
-    );
-    for stages in alike(e) {
-        let plural = if stages.len() > 1 { "s" } else { "" };
-        let _ = writeln!(out, "\nStage{plural} {}", numbers(&stages));
-        for item in &e.stages[stages.start].items {
-            let part = item.entries.map(|n| format!(", {n} entries")).unwrap_or_default();
-            let _ = writeln!(out, "  {}{part}", described(item));
+        let _ = writeln!(
+            out,
+            "packet header vector: {} of {} bits, and {} that are only passed on",
+            self.phv_bits(),
+            self.phv_available,
+            self.carried_bits
+        );
+        if !self.problems.is_empty() {
+            let _ = writeln!(out, "\nWhat does not fit:");
+            for problem in &self.problems {
+                let _ = match &problem.place {
+                    Some(place) => writeln!(out, "  {}:{}: {}", place.file, place.line, problem.message),
+                    None => writeln!(out, "  {}", problem.message),
+                };
+            }
         }
+        let _ = writeln!(out, "\nThe longest chain of dependencies:");
+        for link in &self.chain {
+            let why = match (link.dependency, &link.variable) {
+                (Some(kind), Some(variable)) => format!("   ({kind}: {variable})"),
+                (Some(kind), None) => format!("   ({kind})"),
+                _ => String::new(),
+            };
+            let _ = writeln!(out, "  stage {:>2}  {}{why}", link.stage, described(&link.item));
+        }
+        let _ = writeln!(
+            out,
+            "\n  stage  tables  SRAM  TCAM  crossbar exact/ternary  hash bits  ALUs stateful/statistics   PHV"
+        );
+        for stages in alike(self) {
+            let stage = &self.stages[stages.start];
+            let u = &stage.used;
+            let _ = writeln!(
+                out,
+                "{:>7}  {:>6}  {:>4}  {:>4}  {:>14}/{:<7}  {:>9}  {:>13}/{:<10}  {:>5}",
+                numbers(&stages),
+                u.logical_tables,
+                u.sram_blocks,
+                u.tcam_blocks,
+                u.exact_crossbar_bytes,
+                u.ternary_crossbar_bytes,
+                u.hash_bits,
+                u.stateful_alus,
+                u.statistics_alus,
+                stage.phv_bits
+            );
+        }
+        let l = &self.limits;
+        let _ = writeln!(
+            out,
+            "     of  {:>6}  {:>4}  {:>4}  {:>14}/{:<7}  {:>9}  {:>13}/{:<10}  {:>5}",
+            l.logical_tables,
+            l.sram_blocks,
+            l.tcam_blocks,
+            l.exact_crossbar_bytes,
+            l.ternary_crossbar_bytes,
+            l.hash_bits,
+            l.stateful_alus,
+            l.statistics_alus,
+            self.phv_available
+        );
+        for stages in alike(self) {
+            let plural = if stages.len() > 1 { "s" } else { "" };
+            let _ = writeln!(out, "\nStage{plural} {}", numbers(&stages));
+            for item in &self.stages[stages.start].items {
+                let part = item.entries.map(|n| format!(", {n} entries")).unwrap_or_default();
+                let _ = writeln!(out, "  {}{part}", described(item));
+            }
+        }
+        out
     }
-    out
 }
 
 /// Stages that follow each other and are the same.
