@@ -11,7 +11,8 @@ use super::{Stage, Value};
 use hopwright_ir::bits;
 use hopwright_ir::meter::Color;
 use hopwright_ir::{
-    Expr, ExprKind, HeaderId, Pipeline, SlotId, SlotKind, Span, StackId, Stmt, StmtKind, TableId, Type, UnaryOp,
+    Expr, ExprKind, ExternKind, HeaderId, Pipeline, SlotId, SlotKind, Span, StackId, Stmt, StmtKind, TableEntry,
+    TableId, Type, UnaryOp, Unit,
 };
 
 /// How a statement completed.
@@ -291,14 +292,14 @@ impl Machine<'_> {
         let keys: Vec<Value> = table.keys.iter().map(|k| self.eval(&k.expr)).collect();
         let length = self.packet.bytes.len() as u64;
         let outer_color = std::mem::replace(&mut self.color, Color::Green);
-        let hit_entry = self.lookup(id, &keys);
+        let hit_entry = Hit::find(pipeline, self.store, id, &keys);
         let mut action = None;
         if let Some(hit) = &hit_entry {
             // As in BMv2, a direct counter counts every hit, whether or not the action calls `count`.
             self.store.count_hit(id, &hit.entry.matches, hit.entry.priority, length);
             self.measure_hit(id, &hit.entry);
             // An entry whose group has no members is a miss.
-            action = self.hit_action(id, hit, &keys);
+            action = hit.action(pipeline, self.store, id, &keys);
         }
         let found = hit_entry.as_ref().filter(|_| action.is_some()).map(|hit| &hit.entry);
         let action = action.unwrap_or_else(|| self.store.default_action(id));
@@ -320,6 +321,17 @@ impl Machine<'_> {
         self.params = outer;
         self.color = outer_color;
         flow
+    }
+
+    /// Runs the direct meter of the entry that was hit, unless actions do. `read` returns the result later.
+    pub(super) fn measure_hit(&mut self, id: TableId, entry: &TableEntry) {
+        if !self.pipeline.measures_hits(id) {
+            return;
+        }
+        let Some(object) = self.pipeline[id].direct_meter else { return };
+        let ExternKind::DirectMeter { unit, .. } = self.pipeline[object].kind else { return };
+        let cost = cost(unit, self.packet.bytes.len() as u64);
+        self.color = self.store.measure_hit(id, &entry.matches, entry.priority, self.now_us, cost);
     }
 
     /// Concatenates values; the first is the most significant.
@@ -347,4 +359,9 @@ impl Machine<'_> {
         }
         self.tell(Event::Emit { header: id, span });
     }
+}
+
+/// What a packet of this length takes from a meter.
+pub(super) fn cost(unit: Unit, bytes: u64) -> u64 {
+    if unit == Unit::Packets { 1 } else { bytes }
 }

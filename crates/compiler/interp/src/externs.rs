@@ -2,11 +2,12 @@
 
 use num_bigint::BigUint;
 
-use super::exec::Machine;
+use super::exec::{Machine, cost};
 use super::observe::Event;
 use super::{Digest, Fault, Value};
 use hopwright_ir::bits::{self, BitString};
-use hopwright_ir::{Expr, ExternArg, ExternCall, ExternFn, ExternId, HashAlgorithm, SlotId};
+use hopwright_ir::meter::Color;
+use hopwright_ir::{Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, SlotId, TableEntry};
 use hopwright_ir::{custom_crc, hash};
 
 impl Machine<'_> {
@@ -174,8 +175,30 @@ impl Machine<'_> {
 
     fn execute_meter(&mut self, id: ExternId, index: &Expr, bytes: u64, slot: SlotId, call: &ExternCall) {
         let index = self.eval_u64(index);
-        if let Some(color) = self.measure(id, index, bytes) {
+        let ExternKind::Meter { unit, .. } = self.pipeline[id].kind else { return };
+        if let Some(color) = self.store.measure(id, index, self.now_us, cost(unit, bytes)) {
             self.assign_bits(slot, (color as u8).into(), call);
+        }
+    }
+
+    /// Runs the direct meter of the entry whose action is being executed for a packet of this length. Green if it has none.
+    fn measure_directly(&mut self, meter: ExternId, bytes: u64) -> Color {
+        let (Some((id, hit)), ExternKind::DirectMeter { unit, .. }) = (&self.hit, &self.pipeline[meter].kind) else {
+            return Color::Green;
+        };
+        if self.pipeline[*id].direct_meter != Some(meter) {
+            return Color::Green;
+        }
+        let TableEntry { matches, priority, .. } = &hit.entry;
+        self.store.measure_hit(*id, matches, *priority, self.now_us, cost(*unit, bytes))
+    }
+
+    /// The hit of the entry whose action is being executed has counted the packet's length: counts this length instead.
+    fn recount_hit(&mut self, counter: ExternId, bytes: u64) {
+        let Some((id, hit)) = &self.hit else { return };
+        if self.pipeline[*id].direct_counter == Some(counter) {
+            let more = bytes.wrapping_sub(self.packet.bytes.len() as u64);
+            self.store.recount_hit(*id, &hit.entry.matches, hit.entry.priority, more);
         }
     }
 
