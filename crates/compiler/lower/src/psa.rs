@@ -8,9 +8,8 @@ use hopwright_sema::hir;
 use hopwright_source::Span;
 
 use crate::externs::Arguments;
-use crate::storage::{Loc, Place};
 use crate::two_passes::RECIRCULATE_PORT;
-use crate::value::{Value, binary, compare, mux, not};
+use crate::value::{Value, binary, compare, mux, not, place};
 use crate::{Lowering, Reported, Result};
 
 /// Members of `PSA_MeterColor_t` by the IR's colour: green, yellow, red.
@@ -267,8 +266,4 @@ impl Lowering<'_> {
 fn complement(e: Expr) -> Expr {
     let (ty, span) = (e.ty, e.span);
     Expr { kind: ExprKind::Unary(UnaryOp::BitNot, Box::new(e)), ty, span }
-}
-
-pub(crate) fn place(slot: SlotId) -> Value {
-    Value::Loc(Loc::Place(Place::Scalar(slot)))
 }

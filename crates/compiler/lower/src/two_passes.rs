@@ -29,7 +29,7 @@ use crate::parser::targets_mut;
 use crate::program::Parts;
 use crate::storage::{Loc, Place, Purpose};
 use crate::tofino::request::{before_deparsing, late};
-use crate::value::{binary, compare, mux, not};
+use crate::value::{binary, compare, mux, not, slice};
 use crate::{Binding, Exit, Lowering, Reported, Result};
 
 /// The port to which packets are sent that go back to ingress.
@@ -511,10 +511,6 @@ impl Lowering<'_> {
 
 pub(crate) fn number(value: u32) -> BigUint {
     value.into()
-}
-
-pub(crate) fn slice(value: Expr, hi: u32, span: Span) -> Expr {
-    Expr { kind: ExprKind::Slice { arg: Box::new(value), hi, lo: 0 }, ty: Type::Bits(hi + 1), span }
 }
 
 /// A port of nine bits as one of 32: the last eight have ones above.

@@ -661,6 +661,14 @@ pub(crate) fn reads_slots(e: &Expr) -> bool {
     reads
 }
 
+pub(crate) fn place(slot: SlotId) -> Value {
+    Value::Loc(Loc::Place(Place::Scalar(slot)))
+}
+
+pub(crate) fn slice(value: Expr, hi: u32, span: Span) -> Expr {
+    Expr { kind: ExprKind::Slice { arg: Box::new(value), hi, lo: 0 }, ty: Type::Bits(hi + 1), span }
+}
+
 pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, ty: Type, span: Span) -> Expr {
     Expr { kind: ExprKind::Binary(op, Box::new(a), Box::new(b)), ty, span }
 }

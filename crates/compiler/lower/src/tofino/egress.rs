@@ -10,8 +10,7 @@ use hopwright_source::Span;
 
 use super::prefix::Prefix;
 use super::{LOOPBACK, PORT, Pipe, Slots, TO_EGRESS, TO_INGRESS, bit, cases_of, member_of, request};
-use crate::two_passes::slice;
-use crate::value::{binary, compare, mux, not};
+use crate::value::{binary, compare, mux, not, slice};
 use crate::{Lowering, Reported, Result};
 
 impl Lowering<'_> {

@@ -11,9 +11,8 @@ use num_traits::ToPrimitive;
 
 use super::own_methods::{is_own, is_register_action};
 use crate::externs::Arguments;
-use crate::psa::place;
 use crate::storage::{Loc, Place, Purpose};
-use crate::value::{Value, binary, compare, mux, not};
+use crate::value::{Value, binary, compare, mux, not, place};
 use crate::{Lowering, Reported, Result};
 
 /// Values of `MeterColor_t` by the IR's colour: green, yellow, red.

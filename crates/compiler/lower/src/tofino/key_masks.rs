@@ -6,8 +6,7 @@ use hopwright_ir::{BinaryOp, Expr, ExternArg, ExternFn, ExternId, ExternKind, Ke
 use hopwright_sema::hir;
 use num_bigint::{BigInt, BigUint};
 
-use crate::two_passes::slice;
-use crate::value::binary;
+use crate::value::{binary, slice};
 use crate::{Lowering, Result};
 
 /// What the register's name ends with, behind that of the table.

@@ -16,9 +16,8 @@ use hopwright_source::Span;
 use num_bigint::BigUint;
 
 use crate::externs::Arguments;
-use crate::psa::place;
 use crate::storage::{Loc, Place};
-use crate::value::{Value, binary, mux};
+use crate::value::{Value, binary, mux, place};
 use crate::{Lowering, Reported, Result};
 
 const WORD: Type = Type::Bits(32);

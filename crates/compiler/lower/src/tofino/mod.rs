@@ -49,8 +49,8 @@ use num_bigint::BigUint;
 pub(crate) use self::request::Requests;
 use crate::program::Parts;
 use crate::storage::{Loc, Place, Purpose};
-use crate::two_passes::{number, slice};
-use crate::value::{binary, compare, mux, not};
+use crate::two_passes::number;
+use crate::value::{binary, compare, mux, not, slice};
 use crate::{Binding, Lowering, Reported, Result};
 
 // Field lists.

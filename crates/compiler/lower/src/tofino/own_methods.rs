@@ -17,9 +17,8 @@ use hopwright_sema::hir;
 use hopwright_source::Span;
 
 use crate::externs::Arguments;
-use crate::psa::place;
 use crate::storage::Place;
-use crate::value::{Value, binary, compare, mux, not};
+use crate::value::{Value, binary, compare, mux, not, place};
 use crate::{Lowering, Reported, Result};
 
 /// The bits of which the extreme parts are found.

@@ -7,8 +7,7 @@ use hopwright_source::Span;
 use num_traits::ToPrimitive;
 
 use crate::externs::Arguments;
-use crate::two_passes::slice;
-use crate::value::{Value, binary, mux};
+use crate::value::{Value, binary, mux, slice};
 use crate::{Lowering, Reported, Result};
 
 /// The type of a parser counter.
