@@ -8,8 +8,8 @@ use hopwright_ir::hash::Random;
 use hopwright_ir::{Key, MatchForm, MatchValue, Pipeline, TableEntry, ValueSetId, bits};
 use num_bigint::BigUint;
 
-use crate::inputs::Choice;
-use crate::path::{Applied, Run};
+use crate::inputs::{Applied, Choice};
+use crate::path::Run;
 use crate::test::Test;
 
 /// Bytes of the payload behind what parsers look at.

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopwright_interp::{CloneSession, Entry, LinearStore, Replica, Store};
+use hopwright_interp::{CloneSession, Entry, LinearStore, Replica, Store, Value};
 use hopwright_ir::meter::Color;
 use hopwright_ir::profile::Profile;
 use hopwright_ir::{ActionCall, ExternId, MatchValue, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;
 
-use crate::path::Applied;
-use crate::term::Variable;
+use crate::term::{Term, Variable};
 
 /// The cell of a direct meter, whose number is that of its table.
 pub(crate) const DIRECT: u64 = u64::MAX;
@@ -46,6 +45,18 @@ impl Choice {
             Choice::Hit(action) | Choice::Default(action) => action,
         }
     }
+}
+
+/// An application of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Applied {
+    pub table: TableId,
+    pub keys: Vec<Value>,
+    /// What the keys were computed from.
+    pub terms: Vec<Term>,
+    /// The number of the choice that was taken.
+    pub nth: u32,
+    pub choice: Option<Choice>,
 }
 
 impl Inputs {

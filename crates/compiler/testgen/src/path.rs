@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hopwright_interp::{Output, Value};
 use hopwright_ir::{ActionId, TableId, ValueSetId};
 
-use crate::inputs::{Choice, Inputs};
+use crate::inputs::{Applied, Inputs};
 use crate::term::{Term, Variable};
 
 /// A decision of a run.
@@ -57,18 +57,6 @@ pub(crate) enum Finds {
     Nothing,
     Entry(ActionId),
     Default(ActionId),
-}
-
-/// An application of a table.
-#[derive(Clone, Debug)]
-pub(crate) struct Applied {
-    pub table: TableId,
-    pub keys: Vec<Value>,
-    /// What the keys were computed from.
-    pub terms: Vec<Term>,
-    /// The number of the choice that was taken.
-    pub nth: u32,
-    pub choice: Option<Choice>,
 }
 
 /// A call of an extern whose results the shadow does not compute.

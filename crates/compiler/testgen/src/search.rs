@@ -18,8 +18,8 @@ use hopwright_ir::Pipeline;
 use hopwright_ir::hash::Random;
 
 use crate::finish;
-use crate::inputs::{Choice, Inputs, Oracle, Shared};
-use crate::path::{Alternative, Applied, Run};
+use crate::inputs::{Applied, Choice, Inputs, Oracle, Shared};
+use crate::path::{Alternative, Run};
 use crate::prove;
 use crate::relevance::Relevance;
 use crate::shadow::{Shadow, key_of};

@@ -16,8 +16,8 @@ use hopwright_interp::{Decision, Event, Observer, PacketState, Stage, Value};
 use hopwright_ir::{Expr, ExprKind, HeaderId, Pipeline, SlotId, Span, StateId, Stmt, StmtKind, TableId, Type, bits};
 use num_bigint::BigUint;
 
-use crate::inputs::{Inputs, Shared};
-use crate::path::{Applied, Run, Step};
+use crate::inputs::{Applied, Inputs, Shared};
+use crate::path::{Run, Step};
 use crate::term::{self, Term, Variable, constant};
 
 /// The observer of a run.
