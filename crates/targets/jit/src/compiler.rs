@@ -28,6 +28,7 @@ use crate::trace::exit_counters::{self, ExitSites, Places};
 use crate::trace::mode::Mode;
 use crate::trace::passes::TracePass;
 use crate::trace::{batch_splitting, entry_guards, guard_hoisting};
+use crate::trace_ir::codegen;
 use crate::trace_ir::passes::Pass;
 use crate::{CompiledPipeline, KeyPrefetcher, Options, Suspension, Unsupported, key_prefetch};
 
@@ -209,7 +210,7 @@ impl Compiler {
                 TargetMachine::Host => Linkage::Addresses { zeros: self.zeros.as_ptr() as u64 },
                 TargetMachine::Portable(_) => Linkage::Symbols,
             };
-            let job = Job { entry, plan, linkage, mode: mode() };
+            let job = Job { entry, plan, linkage, mode: mode(), emit_tree: codegen::emit };
             let (builder, output) = Emitter::run(builder, pipeline, &layout, &self.interface, job, call_conv, &uses)?;
             builder.finalize(self.isa.frontend_config());
             match output.missing {

@@ -56,8 +56,8 @@ use crate::emit::memory::MemoryKinds;
 use crate::emit::point::{Context, Point, PointId, PointPlace, stage};
 use crate::emit::suspension_plan::{EntryPoint, SuspensionPlan};
 use crate::trace::batch_splitting::TraceShape;
-use crate::trace::mode::{BatchInvariant, Mode};
-use crate::trace_ir::codegen;
+use crate::trace::mode::{BatchInvariant, Mode, TraceBuild};
+use crate::trace_ir::TraceIr;
 use hopwright_abi::{self as abi, Interface, Pause, PauseLayout};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -97,6 +97,8 @@ pub(crate) struct Job<'a> {
     pub plan: &'a SuspensionPlan,
     pub linkage: Linkage,
     pub mode: Mode<'a>,
+    /// Emits the processing of one packet by the tree of a trace.
+    pub emit_tree: fn(&mut Emitter<'_>, &TraceIr) -> Result<()>,
 }
 
 /// How code refers to symbols outside of it.
@@ -191,7 +193,7 @@ impl<'a> Emitter<'a> {
         p: &'a Pipeline,
         layout: &'a Layout,
         interface: &'a Interface,
-        Job { entry, plan, linkage, mode }: Job<'a>,
+        Job { entry, plan, linkage, mode, emit_tree }: Job<'a>,
         call_conv: CallConv,
         wanted: &HeaderUses,
     ) -> Result<(FunctionBuilder<'a>, Output)> {
@@ -267,7 +269,10 @@ impl<'a> Emitter<'a> {
             spare_slot,
             places: Vec::new(),
         };
-        g.packet_body()?;
+        match g.mode {
+            Mode::Trace(TraceBuild { tree, .. }) => emit_tree(&mut g, tree)?,
+            _ => g.packet_body()?,
+        }
         g.verdicts();
         g.emit_side_exit(next_packet, call_conv);
         Ok(g.end_function(top, out))
@@ -341,9 +346,6 @@ impl<'a> Emitter<'a> {
 
     /// Emits the processing of one packet, from descriptor to verdict.
     fn packet_body(&mut self) -> Result<()> {
-        if let Mode::Trace(build) = &self.mode {
-            return codegen::emit(self, build.tree);
-        }
         self.clear()?;
         match self.entry {
             EntryPoint::Whole | EntryPoint::KeyPrefetch => {}
