@@ -24,10 +24,10 @@ use crate::jit::trace_ir::TraceIr;
 use crate::jit::{
     self, CompiledPipeline, ExitSites, GeneratedCode, Path, PathProfiler, TraceCode, TracePass, Unsupported,
 };
+use crate::native;
 use crate::packet::{Packet, Pool};
 use crate::state::ExternObject;
 use crate::state::cell::Cells;
-use crate::state::value_set::ValueSet;
 use crate::table::{LINE, Table, prefetch_lines};
 use crate::trace::traces::Tally;
 
@@ -109,7 +109,7 @@ impl MachineProgram {
             compiled,
             tables: control.tables().iter().map(Table::handle).collect(),
             externs: handles,
-            value_sets: control.value_sets().iter().map(ValueSet::handle).collect(),
+            value_sets: control.value_sets().iter().map(native::handle_of_set).collect(),
             digests: control.digests().handle(),
             natives,
             _renumbered: renumbered,

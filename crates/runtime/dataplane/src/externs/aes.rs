@@ -13,8 +13,9 @@ use std::fmt;
 use hopwright_abi::{Block, BlockMethod};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::round_keys;
 use crate::sync::quiescence::Inside;
+
+mod expansion;
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -118,7 +119,7 @@ impl Aes128Key {
         cipher.encrypt_block(&mut zero);
         let subkey = double(zero.into());
         zero.as_mut_slice().zeroize();
-        Aes128Key(Schedule::Portable(Box::new(Portable { cipher, subkey, rounds: round_keys::expand(key) })))
+        Aes128Key(Schedule::Portable(Box::new(Portable { cipher, subkey, rounds: expansion::expand(key) })))
     }
 
     /// Encrypts one block, given as a big-endian number.

@@ -4,12 +4,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashSet;
-use hopwright_abi::ValueSetHandle;
 use hopwright_ir::{MatchValue, ValueSet as Model, ValueSetId, bits, entry};
 use num_bigint::BigUint;
 
 use crate::control::error::ControlError;
-use crate::native;
 use crate::offload::OnDevice;
 use crate::sync::published::Published;
 use crate::sync::quiescence::{Domain, Inside};
@@ -140,11 +138,6 @@ impl ValueSet {
         self.search.set(Search::new(model, &members));
         *kept = members;
         Ok(())
-    }
-
-    /// Returns the handle that generated code uses. It is valid until the set moves or is dropped.
-    pub(crate) fn handle(&self) -> ValueSetHandle {
-        native::handle_of_set(self)
     }
 
     /// The number of limbs of the keys.

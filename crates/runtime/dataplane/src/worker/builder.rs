@@ -8,10 +8,11 @@ use crate::packet::{FrameSize, MAX_BATCH, Pool};
 use crate::port::{MAX_PORT, MAX_PORT_QUEUES, Port};
 use crate::vdp::VirtualDataPlane;
 use crate::worker::error::SwitchError;
-use crate::worker::port_queue::{PortQueue, Workers};
+use crate::worker::mailbox::Workers;
+use crate::worker::port_queue::PortQueue;
 use crate::worker::round::Worker;
 use crate::worker::switch::Switch;
-use crate::worker::tenant::TenantSpec;
+use crate::worker::tenant_spec::TenantSpec;
 
 /// The name of the tenant of a switch that is built with one program.
 const DEFAULT_TENANT: &str = "default";

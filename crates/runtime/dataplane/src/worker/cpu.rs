@@ -249,3 +249,29 @@ impl fmt::Debug for Injector {
         f.debug_struct("Injector").field("lost", &self.0.lost()).finish_non_exhaustive()
     }
 }
+
+/// Which of the two CPU queues.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Urgency {
+    Normal,
+    Urgent,
+}
+
+/// The queues of one direction between workers and control plane.
+pub(crate) struct Cpu {
+    pub normal: Arc<Queue>,
+    pub urgent: Arc<Queue>,
+}
+
+impl Cpu {
+    pub(crate) fn has_packets(&self) -> bool {
+        self.normal.has_packets() || self.urgent.has_packets()
+    }
+
+    pub(crate) fn queue(&self, urgency: Urgency) -> &Queue {
+        match urgency {
+            Urgency::Normal => &self.normal,
+            Urgency::Urgent => &self.urgent,
+        }
+    }
+}

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use crate::build_error::BuildError;
 use crate::packet::PoolError;
-use crate::port::MAX_PORT;
+use crate::port::{MAX_PORT, MAX_PORT_QUEUES};
 use crate::worker::classifier::{MAX_TENANTS, RuleError};
 use crate::worker::schedule::MAX_WEIGHT;
 
 /// How long a worker may take to end its round.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Most changes that may wait for a worker.
+pub(crate) const MAX_CHANGES: usize = 2 * MAX_PORT_QUEUES;
 
 /// The worker did not end its round in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,20 +1,16 @@
 //! Control of a tenant on a running worker between two rounds: replacing its program, or pausing it while several changes
 //! are made that its packets must see together.
 //!
-//! The worker checks one flag per round, [`Mailbox::attention`].
+//! The worker checks one flag per round, [`Attention::is_called`].
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
 
 use crate::executor::Executor;
-use crate::worker::error::{PATIENCE, WorkerBusy};
-use crate::worker::port_queue::Mailbox;
-
-/// Between two looks whether it has.
-const LOOK: Duration = Duration::from_micros(50);
+use crate::worker::attention::Attention;
+use crate::worker::error::WorkerBusy;
 
 const OPEN: u8 = 0;
 const CLOSING: u8 = 1;
@@ -43,26 +39,26 @@ impl Handover {
     pub(crate) fn replace(
         &self,
         executor: Executor,
-        worker: &Mailbox,
+        worker: &Attention,
         gone: impl Fn() -> bool,
     ) -> Result<(), WorkerBusy> {
         let _control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         // One that was never taken up is dropped here.
         drop(self.next.force_push(executor));
         worker.call();
-        let done = wait_until(worker, || self.next.is_empty() || gone());
+        let done = worker.wait_until(|| self.next.is_empty() || gone());
         while self.returned.pop().is_some() {}
         if done { Ok(()) } else { Err(WorkerBusy) }
     }
 
     /// Keeps the worker from running the tenant's packets until the result is dropped. If the worker does not run there
     /// is nothing to wait for, nor if the tenant is gone.
-    pub(crate) fn pause(&self, worker: &Mailbox, gone: impl Fn() -> bool) -> Result<Waiting<'_>, WorkerBusy> {
+    pub(crate) fn pause(&self, worker: &Attention, gone: impl Fn() -> bool) -> Result<Waiting<'_>, WorkerBusy> {
         let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = Waiting { gate: &self.gate, _control: control };
         self.gate.store(CLOSING, Ordering::Release);
         worker.call();
-        if !wait_until(worker, || self.gate.load(Ordering::Acquire) == CLOSED || gone()) {
+        if !worker.wait_until(|| self.gate.load(Ordering::Acquire) == CLOSED || gone()) {
             return Err(WorkerBusy);
         }
         Ok(waiting)
@@ -81,18 +77,6 @@ impl Handover {
     pub(crate) fn is_paused(&self) -> bool {
         self.gate.load(Ordering::Acquire) == CLOSED
     }
-}
-
-/// Waits until it is done, if the worker runs. False if that takes too long.
-pub(crate) fn wait_until(worker: &Mailbox, done: impl Fn() -> bool) -> bool {
-    let start = Instant::now();
-    while worker.is_running() && !done() {
-        if start.elapsed() > PATIENCE {
-            return false;
-        }
-        std::thread::sleep(LOOK);
-    }
-    true
 }
 
 /// Keeps a tenant paused on a worker until dropped.

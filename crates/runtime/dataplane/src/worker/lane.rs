@@ -9,11 +9,13 @@ use crate::executor::Executor;
 use crate::observe::stats::TenantCells;
 use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::port::MAX_PORT;
+use crate::vdp::VirtualDataPlane;
 use crate::worker::classifier::{MAX_TENANTS, Slot};
+use crate::worker::cpu::Urgency;
 use crate::worker::generator::{Generator, MAX_GENERATORS};
 use crate::worker::port_queue::PortQueue;
 use crate::worker::schedule::Account;
-use crate::worker::tenant::{Tenant, Urgency};
+use crate::worker::tenant_state::TenantState;
 
 /// Where a program's port number leads.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +34,7 @@ pub(crate) const MAX_WAITING: usize = 4096;
 
 /// A worker's side of a tenant.
 pub(crate) struct Lane {
-    pub tenant: Arc<Tenant>,
+    pub tenant: Arc<TenantState>,
     pub cells: Arc<TenantCells>,
     pub executor: Executor,
     /// By the program's port number.
@@ -66,14 +68,14 @@ pub(crate) struct Lane {
 
 impl Lane {
     /// Made on the control side; a worker connects it.
-    pub(crate) fn new(tenant: &Arc<Tenant>, worker: usize) -> Box<Lane> {
+    pub(crate) fn new(tenant: &Arc<TenantState>, program: Arc<VirtualDataPlane>, worker: usize) -> Box<Lane> {
         Box::new(Lane {
             tenant: tenant.clone(),
-            cells: tenant.cells(worker).clone(),
-            executor: Executor::new(tenant.vdp()),
+            cells: tenant.cells[worker].clone(),
+            executor: Executor::new(program),
             egress: vec![Egress::Nowhere; MAX_PORT as usize + 1].into(),
             numbers: Vec::with_capacity(MAX_PORT as usize + 1),
-            slot: tenant.slot(),
+            slot: tenant.slot,
             waiting: VecDeque::with_capacity(MAX_WAITING + 2 * MAX_BATCH),
             fresh: Vec::with_capacity(MAX_BATCH),
             ingress_port: 0,
@@ -141,7 +143,7 @@ impl Lane {
     /// if it is not let in.
     #[inline]
     fn admit(&mut self, bytes: usize, now_ns: u64) -> bool {
-        let admitted = !self.limited || self.tenant.policer().admit(now_ns, bytes);
+        let admitted = !self.limited || self.tenant.policer.admit(now_ns, bytes);
         if !admitted {
             self.cells.policed.add(1);
         }
@@ -255,13 +257,13 @@ impl Lane {
         self.egress.fill(Egress::Nowhere);
         self.numbers.clear();
         for (index, queue) in queues.iter().enumerate() {
-            let number = self.tenant.port_numbers().of_program(queue.number);
+            let number = self.tenant.ports.of_program(queue.number);
             self.numbers.push(number);
             if let Some(place) = number.and_then(|number| self.egress.get_mut(number as usize)) {
                 *place = Egress::Port(index as u16);
             }
         }
-        for (port, urgency) in self.tenant.cpu_ports().into_iter().zip([Urgency::Normal, Urgency::Urgent]) {
+        for (port, urgency) in self.tenant.cpu_ports.into_iter().zip([Urgency::Normal, Urgency::Urgent]) {
             if let Some(place) = port.and_then(|port| self.egress.get_mut(port as usize)) {
                 *place = Egress::Cpu(urgency);
             }

@@ -10,10 +10,12 @@ use crate::packet::FrameSize;
 use crate::port::Port;
 use crate::worker::classifier::{Addresses, Classifier, MAX_TENANTS, RuleError, Slot, TenantRules};
 use crate::worker::error::{SwitchError, WorkerBusy};
-use crate::worker::handover::wait_until;
 use crate::worker::lane::Lane;
-use crate::worker::port_queue::{Change, Mailbox, PortQueue, PortSummary, Ports, Retired, Workers};
-use crate::worker::tenant::{Tenant, TenantSpec};
+use crate::worker::mailbox::{Change, Mailbox, Retired, Workers};
+use crate::worker::port_queue::PortQueue;
+use crate::worker::ports::{PortSummary, Ports};
+use crate::worker::tenant::Tenant;
+use crate::worker::tenant_spec::TenantSpec;
 
 /// A running switch, seen from outside its workers: its ports and tenants.
 pub struct Switch {
@@ -52,7 +54,8 @@ impl Tenants {
         for worker in workers.mailboxes() {
             while let Some(retired) = worker.next_retired() {
                 let Retired::Lane(lane) = retired else { continue };
-                let Some(at) = self.leaving.iter().position(|(tenant, _)| Arc::ptr_eq(tenant, &lane.tenant)) else {
+                let Some(at) = self.leaving.iter().position(|(tenant, _)| Arc::ptr_eq(tenant.state(), &lane.tenant))
+                else {
                     continue;
                 };
                 self.leaving[at].1 -= 1;
@@ -140,13 +143,13 @@ impl Switch {
             if tenants.list.iter().any(|tenant| tenant.name() == spec.name) {
                 return Err(SwitchError::TenantTwice(spec.name.clone()));
             }
-            let taken = |slot: &Slot| tenants.list.iter().any(|tenant| tenant.slot() == *slot);
+            let taken = |slot: &Slot| tenants.list.iter().any(|tenant| tenant.state().slot == *slot);
             let slot = (0..MAX_TENANTS as Slot).find(|slot| !taken(slot)).ok_or(SwitchError::TooManyTenants)?;
             let classifier = tenants.classifier(Some((slot, spec)))?;
             let tenant = Arc::new(Tenant::new(spec, slot, &self.ports, &self.workers, self.frame_size)?);
             self.ports.reserve(&spec.reserved())?;
             let room = self.workers.room(2).inspect_err(|_| self.ports.release(&spec.reserved()))?;
-            self.workers.send(|worker| Change::AddTenant(Lane::new(&tenant, worker)));
+            self.workers.send(|worker| Change::AddTenant(Lane::new(tenant.state(), tenant.vdp(), worker)));
             self.workers.send(|_| Change::Classify(classifier.clone()));
             drop(room);
             tenants.list.push(tenant.clone());
@@ -168,7 +171,7 @@ impl Switch {
             let tenant = tenants.list.remove(at);
             let classifier = tenants.classifier(None).inspect_err(|_| tenants.list.insert(at, tenant.clone()))?;
             self.workers.send(|_| Change::Classify(classifier.clone()));
-            self.workers.send(|_| Change::RemoveTenant(tenant.slot()));
+            self.workers.send(|_| Change::RemoveTenant(tenant.state().slot));
             drop(room);
             tenant.set_removed();
             self.ports.release(&tenant.reserved());
@@ -178,7 +181,7 @@ impl Switch {
         let gone =
             || self.with_tenants(|tenants| !tenants.leaving.iter().any(|(tenant, _)| Arc::ptr_eq(tenant, &removed)));
         for worker in self.workers.mailboxes() {
-            if !wait_until(worker, gone) {
+            if !worker.attention.wait_until(gone) {
                 return Err(SwitchError::WorkerBusy(WorkerBusy));
             }
         }

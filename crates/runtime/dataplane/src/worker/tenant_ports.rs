@@ -20,4 +20,9 @@ impl TenantPorts {
             TenantPorts::Numbered(map) => map.iter().find(|(_, of_switch)| **of_switch == number).map(|(own, _)| *own),
         }
     }
+
+    /// Numbers that no port of the switch may have beside these of CPU ports.
+    pub(crate) fn reserved(&self, cpu_ports: [Option<u32>; 2]) -> Vec<u32> {
+        if *self == TenantPorts::All { cpu_ports.into_iter().flatten().collect() } else { Vec::new() }
+    }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use super::{INJECTED, MAILBOX, NAP, Worker};
 use crate::worker::classifier::MAX_TENANTS;
 use crate::worker::lane::{Lane, MAX_WAITING, NO_LANE};
-use crate::worker::port_queue::{Change, Retired};
+use crate::worker::mailbox::{Change, Retired};
 use crate::worker::wait::Sleeper;
 
 impl Worker {
@@ -65,11 +65,11 @@ impl Worker {
     #[cold]
     pub(super) fn take_up_handovers(&mut self) {
         let mailbox = &self.switch.workers().mailboxes()[self.index];
-        mailbox.answer();
+        mailbox.attention.answer();
         let several = self.lanes.len() > 1;
         for lane in &mut self.lanes {
             let Lane { tenant, executor, paused, .. } = &mut **lane;
-            let handover = tenant.handover(self.index);
+            let handover = &tenant.handovers[self.index];
             let pause = handover.take_up(executor);
             executor.set_max_passes(tenant.max_passes());
             if !pause {
@@ -88,7 +88,7 @@ impl Worker {
     pub(super) fn resume(&mut self) {
         self.paused = false;
         for lane in &mut self.lanes {
-            lane.paused = lane.paused && lane.tenant.handover(self.index).is_paused();
+            lane.paused = lane.paused && lane.tenant.handovers[self.index].is_paused();
             self.paused |= lane.paused;
         }
     }
@@ -116,11 +116,11 @@ impl Worker {
 
     pub(super) fn sleeper(&self) -> Option<Sleeper> {
         let sleeper = Sleeper::new(NAP).ok()?;
-        sleeper.add(self.mailbox().wakeup().as_fd(), MAILBOX).ok()?;
+        sleeper.add(self.mailbox().attention.wakeup.as_fd(), MAILBOX).ok()?;
         if self.index == 0 {
             for lane in &self.lanes {
-                sleeper.add(lane.tenant.injection_queues().normal.wake_fd(), INJECTED).ok()?;
-                sleeper.add(lane.tenant.injection_queues().urgent.wake_fd(), INJECTED).ok()?;
+                sleeper.add(lane.tenant.inject.normal.wake_fd(), INJECTED).ok()?;
+                sleeper.add(lane.tenant.inject.urgent.wake_fd(), INJECTED).ok()?;
             }
         }
         for queue in &self.queues {

@@ -110,7 +110,7 @@ impl Worker {
 
     /// Takes what a tenant's control plane sends.
     pub(super) fn inject(&mut self, at: usize) -> usize {
-        if !self.lanes[at].tenant.injection_queues().has_packets() {
+        if !self.lanes[at].tenant.inject.has_packets() {
             return 0;
         }
         let alone = self.lanes.len() == 1;
@@ -120,7 +120,7 @@ impl Worker {
         let lane = &mut *lanes[at];
         let most = if alone { *limit } else { lane.room().min(*limit) };
         let Lane { tenant, cells, egress, .. } = lane;
-        let inject = tenant.injection_queues();
+        let inject = &tenant.inject;
         while count < most {
             let mut place = |bytes: &[u8], port: u32, raw: bool, priority: u8| {
                 let filled = pool.take_filled(bytes).map(|mut p| {
@@ -189,7 +189,7 @@ impl Worker {
             let mut count = 0;
             for generator in generators {
                 count += generator.make(begun, most - count, pool, |pool, packet| match packet {
-                    Some(packet) if *limited && !tenant.policer().admit(now_ns, packet.len()) => {
+                    Some(packet) if *limited && !tenant.policer.admit(now_ns, packet.len()) => {
                         cells.policed.add(1);
                         pool.give(packet);
                     }

@@ -20,8 +20,9 @@ use crate::observe::stats::{Stopwatch, WorkerCells};
 use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::worker::classifier::{Classifier, MAX_TENANTS};
 use crate::worker::lane::{Lane, NO_LANE};
+use crate::worker::mailbox::Mailbox;
 use crate::worker::poll_backoff::{Next, PollBackoff};
-use crate::worker::port_queue::{Mailbox, PortQueue};
+use crate::worker::port_queue::PortQueue;
 use crate::worker::respecialiser::start_respecialiser;
 use crate::worker::switch::Switch;
 use crate::worker::wait::{self, LostTime, Sleeper};
@@ -123,7 +124,7 @@ impl Worker {
         if self.index == 0 {
             self.switch.start_adapting(start_respecialiser);
         }
-        self.mailbox().set_running(true);
+        self.mailbox().attention.set_running(true);
         while !self.switch.stopping() {
             let count = self.step();
             if count == 0
@@ -151,7 +152,7 @@ impl Worker {
         }
         let Worker { lanes, pool, .. } = self;
         lanes.iter_mut().for_each(|lane| lane.shorten(0, pool));
-        self.mailbox().set_running(false);
+        self.mailbox().attention.set_running(false);
         for queue in &mut self.queues {
             queue.port.flush();
         }
@@ -187,7 +188,7 @@ impl Worker {
     }
 
     fn has_injected(&self) -> bool {
-        self.index == 0 && self.lanes.iter().any(|lane| lane.tenant.injection_queues().has_packets())
+        self.index == 0 && self.lanes.iter().any(|lane| lane.tenant.inject.has_packets())
     }
 
     /// Whether packets wait for their tenant's turn.
@@ -219,12 +220,12 @@ impl Worker {
                 }
                 let woken_by = sleeper.sleep();
                 if woken_by & MAILBOX != 0 {
-                    self.mailbox().wakeup().clear();
+                    self.mailbox().attention.wakeup.clear();
                 }
                 if woken_by & INJECTED != 0 {
                     for lane in &self.lanes {
-                        lane.tenant.injection_queues().normal.clear_wakeup();
-                        lane.tenant.injection_queues().urgent.clear_wakeup();
+                        lane.tenant.inject.normal.clear_wakeup();
+                        lane.tenant.inject.urgent.clear_wakeup();
                     }
                 }
             }
@@ -238,7 +239,7 @@ impl Worker {
         if self.mailbox().changing() {
             self.take_up_changes();
         }
-        if self.mailbox().is_called() {
+        if self.mailbox().attention.is_called() {
             self.take_up_handovers();
         }
         if self.paused {

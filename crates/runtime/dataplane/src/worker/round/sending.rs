@@ -6,10 +6,10 @@ use hopwright_abi::Verdict;
 
 use super::Worker;
 use crate::packet::{Packet, Pool};
+use crate::worker::cpu::{Cpu, Urgency};
 use crate::worker::lane::{Egress, Lane};
 use crate::worker::port_queue::PortQueue;
 use crate::worker::schedule::without_lost;
-use crate::worker::tenant::{Cpu, Urgency};
 
 /// Packets handed to the control plane, by queue.
 pub(super) struct Punts {
@@ -99,7 +99,7 @@ pub(super) fn dispatch(packet: Packet, lane: &Lane, pool: &mut Pool, queues: &mu
                 return;
             }
             Some(Egress::Cpu(urgency)) => {
-                punts.add(lane.tenant.cpu_queues(), *urgency, packet.bytes(), packet.ingress_port());
+                punts.add(&lane.tenant.cpu, *urgency, packet.bytes(), packet.ingress_port());
                 pool.give(packet);
                 return;
             }

@@ -100,9 +100,9 @@ impl Worker {
     pub(super) fn process(&mut self, at: usize, start: Instant, now_us: u64) -> usize {
         let alone = self.lanes.len() == 1;
         let lane = &mut *self.lanes[at];
-        let sampling = lane.tenant.samples().wanted();
+        let sampling = lane.tenant.samples.wanted();
         if sampling {
-            lane.tenant.samples().before(&self.batch, now_us, &mut self.sampled);
+            lane.tenant.samples.before(&self.batch, now_us, &mut self.sampled);
         }
         if let Some(depths) = lane.executor.depths() {
             for (queue, number) in self.queues.iter_mut().zip(&lane.numbers) {
@@ -119,7 +119,7 @@ impl Worker {
         let Worker { lanes, cells: worker_cells, batch, made, sampled, pool, queues, stopwatch, .. } = self;
         let lane = &mut *lanes[at];
         if sampling {
-            lane.tenant.samples().after(batch, sampled);
+            lane.tenant.samples.after(batch, sampled);
         }
         let count = batch.len();
         lane.cells.batches.add(1);
@@ -148,10 +148,10 @@ impl Worker {
         let lane = &self.lanes[at];
         lane.cells.punted.add(punts.normal + punts.urgent);
         if punts.urgent > 0 {
-            lane.tenant.cpu_queues().urgent.notify();
+            lane.tenant.cpu.urgent.notify();
         }
         if punts.normal > 0 {
-            lane.tenant.cpu_queues().normal.notify();
+            lane.tenant.cpu.normal.notify();
         }
         count
     }
@@ -230,7 +230,7 @@ fn count_depths(lane: &mut Lane, packets: &[Packet], queues: &[PortQueue]) {
 
 /// Drops, counted, the copies from a place on that the tenant's rate does not allow.
 fn police_copies(lane: &Lane, pool: &mut Pool, made: &mut Vec<(usize, Packet)>, from: usize, now_ns: u64) {
-    for (_, copy) in made.extract_if(from.., |(_, copy)| !lane.tenant.policer().admit(now_ns, copy.len())) {
+    for (_, copy) in made.extract_if(from.., |(_, copy)| !lane.tenant.policer.admit(now_ns, copy.len())) {
         lane.cells.policed.add(1);
         pool.give(copy);
     }
