@@ -5,7 +5,8 @@ use hopwright_ir::{ActionCall, ExternId, ExternKind, TableEntry, TableId};
 use num_bigint::BigUint;
 
 use crate::copies::{set_multicast, set_session};
-use crate::model::{EntryKey, Model, Target};
+use crate::entry::{EntryKey, Target};
+use crate::model::Model;
 
 /// How much of an old program's state was taken over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

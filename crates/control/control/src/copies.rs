@@ -8,52 +8,15 @@ use hopwright_dataplane as dataplane;
 use hopwright_dataplane::Control;
 
 use crate::change::Change;
-use crate::entity::{CloneSession, MulticastGroup, Operation, Replica};
-use crate::error::{Result, exhausted, invalid, out_of_range};
-use crate::model::Model;
-use crate::plan::check;
+use crate::entity::{CloneSession, MulticastGroup, Replica};
+use crate::error::{Result, invalid, out_of_range};
 
 /// The multicast group of clone session 0, and so on: a session with several copies has a multicast group of its own.
-const FIRST_OF_CLONES: u32 = 0x8000;
+pub(crate) const FIRST_OF_CLONES: u32 = 0x8000;
 /// Bits of a port number.
 pub const PORT_BITS: u32 = 9;
 /// The most copies of a group.
 const MAX_COPIES: usize = 1024;
-
-impl Model {
-    pub(crate) fn plan_multicast(&self, operation: Operation, id: u32, group: &MulticastGroup) -> Result<Vec<Change>> {
-        if id == 0 || id > u16::MAX.into() {
-            return Err(invalid(format!("multicast groups are numbered from 1 to {}", u16::MAX)));
-        }
-        if self.sessions.keys().any(|session| u32::from(group_of(*session)) == id) {
-            return Err(exhausted(format!("a clone session has multicast group {id} for its copies")));
-        }
-        check(|| format!("multicast group {id}"), operation, self.groups.contains_key(&id))?;
-        match operation {
-            Operation::Delete => Ok(vec![Change::Multicast(id as u16, None), Change::MulticastRead(id, None)]),
-            _ => set_multicast(id, group),
-        }
-    }
-
-    pub(crate) fn plan_session(&self, operation: Operation, id: u32, session: &CloneSession) -> Result<Vec<Change>> {
-        if id >= FIRST_OF_CLONES {
-            return Err(invalid(format!("clone sessions are numbered from 0 to {}", FIRST_OF_CLONES - 1)));
-        }
-        if self.groups.contains_key(&group_of(id).into()) {
-            return Err(exhausted(format!("clone session {id} needs multicast group {} for its copies", group_of(id))));
-        }
-        check(|| format!("clone session {id}"), operation, self.sessions.contains_key(&id))?;
-        match operation {
-            Operation::Delete => Ok(vec![
-                Change::CloneSession(id, None),
-                // Without the session, nothing leads to its group.
-                Change::Multicast(group_of(id), None),
-                Change::CloneSessionRead(id, None),
-            ]),
-            _ => set_session(id, session),
-        }
-    }
-}
 
 /// The changes that set a multicast group.
 pub(crate) fn set_multicast(id: u32, group: &MulticastGroup) -> Result<Vec<Change>> {
@@ -102,7 +65,7 @@ pub(crate) fn written(control: &Control) -> (BTreeMap<u32, MulticastGroup>, BTre
 }
 
 /// The multicast group of a clone session.
-fn group_of(session: u32) -> u16 {
+pub(crate) fn group_of(session: u32) -> u16 {
     (FIRST_OF_CLONES + session) as u16
 }
 

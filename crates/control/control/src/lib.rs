@@ -23,13 +23,17 @@
 //! The data plane's state is part of the model's. Nothing else may write it while there is a model: protocols that control one program
 //! write one [`SharedModel`]. A [`Schema`] is made of a pipeline ([`Schema::of`]); P4Info adds annotations and translated types.
 
+mod annotation;
+mod apply;
 pub mod bytes;
 mod carry;
 mod change;
+mod checks;
 mod constraint;
 mod copies;
 mod digests;
 pub mod entity;
+mod entry;
 mod error;
 pub mod listing;
 mod model;
@@ -42,12 +46,13 @@ pub mod text;
 mod translation;
 mod used;
 
+pub use annotation::AnnotationError;
 pub use carry::Carried;
 pub use copies::PORT_BITS;
 pub use digests::{DigestData, DigestList, Digests};
 pub use entity::{Entity, Operation, Update};
+pub use entry::{EntryKey, Idle, Note, Target};
 pub use error::{Error, ErrorKind, Result, bad_number};
-pub use model::{EntryKey, Idle, IdleEntry, IdleListener, Inverse, Model, Note, Plan, SharedModel, Target, Translate};
-pub use rules::AnnotationError;
+pub use model::{IdleEntry, IdleListener, Inverse, Model, Plan, SharedModel, Translate};
 pub use schema::Schema;
 pub use translation::{Translated, TranslatedType, Translations};

@@ -4,52 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{Control, EntryTarget, VirtualDataPlane};
-use hopwright_ir::{ActionCall, ExternId, MatchValue, TableId};
+use hopwright_dataplane::{Control, VirtualDataPlane};
+use hopwright_ir::{ExternId, TableId};
 use num_bigint::BigUint;
 
 use crate::change::Change;
 use crate::copies;
 use crate::digests::Digests;
 use crate::entity::{CloneSession, Key, Metadata, MulticastGroup, Update};
+use crate::entry::{EntryKey, Idle, Note, Target};
 use crate::error::{Error, Result, aborted, exhausted, not_found};
 use crate::references::Referrers;
 use crate::schema::Schema;
 use crate::translation::{Translated, Translations, Untranslated};
-
-/// An entry's identity: table, keys, priority.
-pub type EntryKey = (TableId, Vec<MatchValue>, i32);
-
-/// What packets that hit an entry run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// An action.
-    Action(ActionCall),
-    /// In tables with an action profile: members, a group, or a set of actions of the entry's own.
-    Profile(EntryTarget),
-}
-
-/// What a control plane wrote with an entry and the data plane does not store.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Note {
-    /// What is read back.
-    pub metadata: Metadata,
-    /// The idle timeout.
-    pub idle: Option<Idle>,
-}
-
-/// An idle timeout.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Idle {
-    /// After which time without a hit an entry is idle.
-    pub timeout: Duration,
-    /// When the entry was last found hit, or written.
-    pub last_hit: Instant,
-    /// The number of its hits at that time.
-    pub hits: u64,
-    /// When each kind of listeners was last notified that the entry is idle, since then.
-    pub(crate) notified: [Option<Instant>; 2],
-}
 
 /// Who is notified of idle entries, each for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,14 @@ use hopwright_dataplane::{Count, EntryTarget, Group, Rates, WeightedAction};
 use hopwright_ir::ActionCall;
 
 use crate::change::{Change, Values};
-use crate::entity::{Action, Call, Cell, DefaultEntry, DigestConfig, Entity, Entry, Metadata, Operation, Update};
+use crate::copies::{FIRST_OF_CLONES, group_of, set_multicast, set_session};
+use crate::entity::{
+    Action, Call, Cell, CloneSession, DefaultEntry, DigestConfig, Entity, Entry, Metadata, MulticastGroup, Operation,
+    Update,
+};
+use crate::entry::{EntryKey, Idle, Note, Target};
 use crate::error::{Result, denied, exhausted, exists, invalid, not_found};
-use crate::model::{EntryKey, Idle, Model, Note, Plan, Target};
+use crate::model::{Model, Plan};
 use crate::schema::{self, Profile, Table, Use, object};
 
 impl Model {
@@ -114,7 +119,7 @@ fn words(entity: &Entity) -> &'static str {
 }
 
 /// Checks that what an update is about is there, or is not.
-pub(crate) fn check(what: impl Fn() -> String, operation: Operation, there: bool) -> Result<()> {
+fn check(what: impl Fn() -> String, operation: Operation, there: bool) -> Result<()> {
     match (operation, there) {
         (Operation::Insert, true) => Err(exists(format!("there is a {} already", what()))),
         (Operation::Modify | Operation::Delete, false) => Err(not_found(format!("there is no {}", what()))),
@@ -362,6 +367,42 @@ impl Model {
             (Operation::Insert, true) => Err(exists(format!("digest {id:#x} is on already"))),
             (Operation::Modify | Operation::Delete, false) => Err(not_found(format!("digest {id:#x} is not on"))),
             _ => Ok(vec![Change::Digest(id, (operation != Operation::Delete).then_some(config))]),
+        }
+    }
+}
+
+/// Multicast groups and clone sessions.
+impl Model {
+    fn plan_multicast(&self, operation: Operation, id: u32, group: &MulticastGroup) -> Result<Vec<Change>> {
+        if id == 0 || id > u16::MAX.into() {
+            return Err(invalid(format!("multicast groups are numbered from 1 to {}", u16::MAX)));
+        }
+        if self.sessions.keys().any(|session| u32::from(group_of(*session)) == id) {
+            return Err(exhausted(format!("a clone session has multicast group {id} for its copies")));
+        }
+        check(|| format!("multicast group {id}"), operation, self.groups.contains_key(&id))?;
+        match operation {
+            Operation::Delete => Ok(vec![Change::Multicast(id as u16, None), Change::MulticastRead(id, None)]),
+            _ => set_multicast(id, group),
+        }
+    }
+
+    fn plan_session(&self, operation: Operation, id: u32, session: &CloneSession) -> Result<Vec<Change>> {
+        if id >= FIRST_OF_CLONES {
+            return Err(invalid(format!("clone sessions are numbered from 0 to {}", FIRST_OF_CLONES - 1)));
+        }
+        if self.groups.contains_key(&group_of(id).into()) {
+            return Err(exhausted(format!("clone session {id} needs multicast group {} for its copies", group_of(id))));
+        }
+        check(|| format!("clone session {id}"), operation, self.sessions.contains_key(&id))?;
+        match operation {
+            Operation::Delete => Ok(vec![
+                Change::CloneSession(id, None),
+                // Without the session, nothing leads to its group.
+                Change::Multicast(group_of(id), None),
+                Change::CloneSessionRead(id, None),
+            ]),
+            _ => set_session(id, session),
         }
     }
 }

@@ -3,61 +3,30 @@
 
 use std::collections::HashMap;
 
-use hopwright_dataplane::EntryTarget;
-use hopwright_ir::{ActionCall, ActionId, MatchForm, MatchValue, TableId};
+use hopwright_ir::{ActionId, MatchForm, MatchValue, TableId};
 use num_bigint::BigUint;
 
-use crate::change::Change;
-use crate::constraint::{Constraint, Entry, Fault, Subject, Subjects, position};
+use crate::annotation::{RuleError, arguments};
+use crate::constraint::{Constraint, Entry, Subject, Subjects, position};
 use crate::error::{Result, invalid};
-use crate::model::{Model, Target};
 use crate::references::References;
-use crate::schema::{Schema, Table};
-use crate::translation::{Translated, Translations};
+use crate::schema::objects::Table;
+use crate::translation::{Translated, TranslatedType, Translations};
 
 /// The most characters of a line that an error quotes.
 const MAX_QUOTE: usize = 120;
 
-/// An annotation that a program must not have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(transparent)]
-pub struct AnnotationError(#[from] RuleError);
-
-/// What is wrong with it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum RuleError {
-    #[error("{owner}: @{annotation}, line {line}, column {column}: {fault}\n    {quote}")]
-    Constraint { owner: String, annotation: &'static str, line: usize, column: usize, fault: Box<Fault>, quote: String },
-    #[error("{owner}: @{annotation} takes strings in double quotes, and no others in them")]
-    Form { owner: String, annotation: &'static str },
-    #[error("{owner}: @refers_to({request}) does not name a table and its match field")]
-    NoPair { owner: String, request: String },
-    #[error("{owner}: @refers_to({table}, {field}): there is no table `{table}`{those}")]
-    NoTable { owner: String, table: String, field: String, those: String },
-    #[error("{owner}: @refers_to({table}, {field}): `{table}` has no match field `{field}`{those}")]
-    NoField { owner: String, table: String, field: String, those: String },
-    #[error(
-        "{owner}: @referenced_by({request}): only builtin::multicast_group_table with replica.port or replica.instance \
-         refers to match fields so; others have @refers_to"
-    )]
-    ReferencedBy { owner: String, request: String },
-    #[error("{owner}: @referenced_by({request}): the field is matched as {kind}, not exactly")]
-    ReferencedInexactly { owner: String, request: String, kind: String },
-    #[error("{owner}: @refers_to({table}, {field}): `{field}` is matched as {kind}, not exactly")]
-    Inexact { owner: String, table: String, field: String, kind: String },
-}
-
 /// The rules of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
-    tables: HashMap<TableId, Rule>,
-    actions: HashMap<ActionId, Rule>,
+    pub tables: HashMap<TableId, Rule>,
+    pub actions: HashMap<ActionId, Rule>,
     pub references: References,
 }
 
 /// The constraints on a table's entries, or on an action's arguments.
 #[derive(Debug)]
-struct Rule {
+pub(crate) struct Rule {
     /// What they are on, for messages.
     owner: String,
     annotation: &'static str,
@@ -72,16 +41,16 @@ impl Rules {
     ///
     /// # Errors
     /// The first that is wrong.
-    pub(crate) fn new(schema: &Schema) -> std::result::Result<Rules, RuleError> {
-        let mut rules = Rules { references: References::new(schema)?, ..Rules::default() };
-        for table in schema.ordered_tables() {
-            let rule = Rule::of_table(table, schema)?;
+    pub(crate) fn new(tables: &[&Table], types: &[TranslatedType]) -> std::result::Result<Rules, RuleError> {
+        let mut rules = Rules { references: References::new(tables)?, ..Rules::default() };
+        for table in tables {
+            let rule = Rule::of_table(table, types)?;
             rules.tables.extend(rule.map(|rule| (table.at, rule)));
         }
-        for action in schema.ordered_tables().flat_map(|t| &t.actions) {
+        for action in tables.iter().flat_map(|t| &t.actions) {
             if !rules.actions.contains_key(&action.at) {
                 let params = action.params.iter();
-                let subjects = params.map(|p| subject(schema, &p.name, None, p.width, p.translated)).collect();
+                let subjects = params.map(|p| subject(types, &p.name, None, p.width, p.translated)).collect();
                 let translated = action.params.iter().map(|p| p.translated).collect();
                 let owner = format!("action `{}`", action.name);
                 let annotations = &action.annotations;
@@ -98,19 +67,25 @@ impl Rules {
     }
 }
 
-fn subject(schema: &Schema, name: &str, form: Option<MatchForm>, width: u32, translated: Option<usize>) -> Subject {
+fn subject(
+    types: &[TranslatedType],
+    name: &str,
+    form: Option<MatchForm>,
+    width: u32,
+    translated: Option<usize>,
+) -> Subject {
     let exact = matches!(form, None | Some(MatchForm::Value | MatchForm::ValueOrAny));
-    let sdn_width = translated.map(|ty| schema.translated_types[ty].sdn_width);
+    let sdn_width = translated.map(|ty| types[ty].sdn_width);
     let text = translated.filter(|_| sdn_width == Some(None) && exact);
     let width = if exact { sdn_width.flatten().unwrap_or(width) } else { width };
     Subject { name: name.to_string(), form, width, text }
 }
 
 impl Rule {
-    fn of_table(table: &Table, schema: &Schema) -> std::result::Result<Option<Rule>, RuleError> {
+    fn of_table(table: &Table, types: &[TranslatedType]) -> std::result::Result<Option<Rule>, RuleError> {
         let form = |kind: hopwright_ir::MatchKind| Some(kind.form());
         let fields = table.fields.iter();
-        let subjects = fields.map(|f| subject(schema, &f.name, form(f.kind), f.width, f.translated)).collect();
+        let subjects = fields.map(|f| subject(types, &f.name, form(f.kind), f.width, f.translated)).collect();
         let translated = table.fields.iter().map(|f| f.translated).collect();
         let owner = format!("table `{}`", table.name);
         Rule::new(owner, "entry_restriction", "match field", subjects, translated, &table.annotations)
@@ -139,7 +114,7 @@ impl Rule {
     }
 
     /// Checks values of the data plane, one for each subject.
-    fn check(&self, mut values: Vec<MatchValue>, priority: i32, translations: &Translations) -> Result<()> {
+    pub(crate) fn check(&self, mut values: Vec<MatchValue>, priority: i32, translations: &Translations) -> Result<()> {
         let place = |ty| Translated { ty, whole: true, name: "" };
         for ((value, subject), ty) in values.iter_mut().zip(&self.subjects).zip(&self.translated) {
             if let (Some(ty), None) = (*ty, subject.text)
@@ -183,14 +158,6 @@ fn text_of(value: &MatchValue, subject: &Subject, translations: &Translations) -
     }
 }
 
-/// What annotations of this name have in parentheses.
-pub(crate) fn arguments<'a>(annotations: &'a [String], name: &'a str) -> impl Iterator<Item = &'a str> {
-    annotations.iter().filter_map(move |request| {
-        let rest = request.strip_prefix('@')?.strip_prefix(name)?;
-        if rest.is_empty() { Some(rest) } else { rest.strip_prefix('(')?.strip_suffix(')') }
-    })
-}
-
 /// The lines of strings in double quotes with nothing between them.
 fn strings(request: &str) -> Option<String> {
     let mut parts = request.split('"');
@@ -203,57 +170,6 @@ fn strings(request: &str) -> Option<String> {
             Some(line) => lines.push(line),
             None if lines.is_empty() => return None,
             None => return Some(lines.join("\n")),
-        }
-    }
-}
-
-impl Target {
-    /// The actions that are named, not those of members.
-    pub(crate) fn calls(&self) -> Vec<&ActionCall> {
-        match self {
-            Target::Action(call) => vec![call],
-            Target::Profile(EntryTarget::Set(set)) => set.iter().map(|a| &a.action).collect(),
-            Target::Profile(_) => Vec::new(),
-        }
-    }
-}
-
-impl Model {
-    /// Checks what an update would do against the program's rules.
-    ///
-    /// # Errors
-    /// `INVALID_ARGUMENT` if an entry or action violates a constraint or refers to what is not there, `FAILED_PRECONDITION` if it
-    /// removes what something refers to.
-    pub(crate) fn check_rules(&self, plan: &[Change]) -> Result<()> {
-        let rules = &self.schema.rules;
-        if !rules.has_no_constraints() {
-            plan.iter().try_for_each(|change| self.check_constraints(change))?;
-        }
-        if !rules.references.is_empty() {
-            plan.iter().try_for_each(|change| self.check_references(change))?;
-        }
-        Ok(())
-    }
-
-    fn check_constraints(&self, change: &Change) -> Result<()> {
-        let schema = &self.schema;
-        let (rules, translations) = (&schema.rules, &self.translations);
-        let check_calls = |calls: &[&ActionCall]| {
-            calls.iter().try_for_each(|call| match rules.actions.get(&call.action) {
-                Some(rule) => rule.check(call.args.iter().cloned().map(MatchValue::Exact).collect(), 0, translations),
-                None => Ok(()),
-            })
-        };
-        match change {
-            Change::Insert((at, matches, priority), target) | Change::Modify((at, matches, priority), target) => {
-                if let (Some(rule), Some(table)) = (rules.tables.get(at), schema.table_at(*at)) {
-                    let values = table.fields.iter().filter_map(|f| matches.get(f.key).cloned()).collect();
-                    rule.check(values, *priority, translations)?;
-                }
-                check_calls(&target.calls())
-            }
-            Change::Default(_, Some(call)) | Change::Member(_, _, Some(call)) => check_calls(&[call]),
-            _ => Ok(()),
         }
     }
 }
