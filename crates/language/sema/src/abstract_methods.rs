@@ -1,28 +1,18 @@
 //! Abstract methods of extern objects, which the program implements: `T(args) name = { void apply(..) { .. } };`.
 
-use std::rc::Rc;
-
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
 use hopwright_source::Span;
 
-use crate::analyser::{Analyser, Body, Context};
+use crate::analyser::Analyser;
 use crate::args::Checked;
+use crate::context::{Body, Context, This};
+use crate::defs::Sig;
+use crate::entity::Entity;
 use crate::hir;
-use crate::scope::Entity;
-use crate::types::{Sig, Ty, bind};
+use crate::types::{Ty, bind};
 use crate::value::Typed;
-
-/// The object whose methods an initialiser implements.
-#[derive(Clone)]
-pub(crate) struct This {
-    /// Its extern type, with type arguments.
-    pub def: usize,
-    pub args: Rc<[Ty]>,
-    /// `None` while it is only checked.
-    pub id: Option<hir::ObjectId>,
-}
 
 impl<'a> Analyser<'a> {
     /// Checks an object's initialiser. Returns false if the object cannot be used.
@@ -158,7 +148,7 @@ impl<'a> Analyser<'a> {
     /// Compares an implementation with the declaration. It may leave out optional parameters at the end.
     fn implements(&mut self, sig: &Sig, declared: &Sig, expected: &[Ty], subst: &crate::types::Subst) -> bool {
         let enough = declared.params.iter().skip(sig.params.len()).all(|p| p.optional);
-        let same = |(i, p): (usize, &crate::types::ParamSig)| {
+        let same = |(i, p): (usize, &crate::defs::ParamSig)| {
             declared.params.get(i).is_some_and(|d| d.direction == p.direction)
                 && expected.get(i).is_some_and(|t| *t == p.ty || t.is_err() || p.ty.is_err() || *t == Ty::Void)
         };

@@ -7,10 +7,10 @@ use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
 use crate::analyser::Analyser;
-use crate::defaults::DefaultValue;
+use crate::defs::{DefaultValue, ParamSig, Sig};
 use crate::hir::{self, Direction};
 use crate::infer::{Unifier, natural, solved};
-use crate::types::{ParamSig, Sig, Subst, Ty, bind};
+use crate::types::{Subst, Ty, bind};
 use crate::value::{Place, Typed};
 
 /// Requirements on arguments besides their type.

@@ -10,12 +10,14 @@ use hopwright_source::{Span, nearest};
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
-use crate::analyser::{Analyser, Body};
+use crate::analyser::Analyser;
 use crate::args::{ArgRule, Checked};
+use crate::context::Body;
+use crate::defs::Sig;
+use crate::entity::{ActionEntity, Entity, FunctionEntity, InstanceEntity, OpenInstance};
 use crate::hir::{self, Callee};
 use crate::infer::Unifier;
-use crate::scope::{ActionEntity, Entity, FunctionEntity, InstanceEntity, OpenInstance};
-use crate::types::{Sig, Subst, Ty, bind};
+use crate::types::{Subst, Ty, bind};
 use crate::value::{Typed, Value};
 
 impl<'a> Analyser<'a> {
@@ -197,7 +199,7 @@ impl<'a> Analyser<'a> {
             let unfit = ty.any(&mut |t| matches!(t, Ty::InvalidLit | Ty::DotsLit));
             let immaterial = matches!(ty, Ty::Block(..) | Ty::Package(..));
             // `void` is the type of results only.
-            let nothing = ty == Ty::Void && (sig.ret != Ty::Param(*p) || sig.params.iter().any(|q| uses(&q.ty, *p)));
+            let nothing = ty == Ty::Void && (sig.ret != Ty::Param(*p) || sig.params.iter().any(|q| q.ty.uses(*p)));
             if nothing || unfit || immaterial {
                 let shown = self.show(&ty);
                 self.error(
@@ -534,13 +536,8 @@ impl<'a> Analyser<'a> {
     }
 }
 
-/// Whether a type parameter occurs in a type.
-pub(crate) fn uses(ty: &Ty, param: u32) -> bool {
-    ty.any(&mut |t| *t == Ty::Param(param))
-}
-
 /// Whether only optional parameters use a type parameter.
 fn only_optional(sig: &Sig, param: u32) -> bool {
-    let uses = |t: &Ty| uses(t, param);
+    let uses = |t: &Ty| t.uses(param);
     !uses(&sig.ret) && sig.params.iter().any(|p| uses(&p.ty)) && sig.params.iter().all(|p| p.optional || !uses(&p.ty))
 }

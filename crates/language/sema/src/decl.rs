@@ -10,12 +10,14 @@ use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
-use crate::analyser::{Analyser, Body, Context};
+use crate::analyser::Analyser;
 use crate::architecture;
+use crate::context::{Body, Context};
+use crate::defs::{BlockDecl, BlockDef, ExternDef, PackageDef, ParamSig, Sig};
+use crate::entity::{Entity, FunctionEntity, Symbol};
 use crate::hir::{self, Direction};
-use crate::scope::{Entity, FunctionEntity, Symbol};
 use crate::stmt::always_leaves;
-use crate::types::{BlockDecl, BlockDef, ExternDef, PackageDef, ParamSig, Sig, Ty, bind};
+use crate::types::{Ty, bind};
 use crate::value::Value;
 
 /// The error that `core.p4` declares first.

@@ -1,40 +1,19 @@
 //! Default values of parameters (P4-16 6.8).
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
-use crate::analyser::{Analyser, Body, Context};
-use crate::call::uses;
+use crate::analyser::Analyser;
+use crate::context::{Body, Context};
+use crate::defs::{DefaultValue, OpenDefault};
+use crate::entity::Entity;
 use crate::hir::Direction;
 use crate::infer::Unifier;
-use crate::scope::Entity;
 use crate::types::{Subst, Ty};
 use crate::value::Typed;
-
-/// The default value of a parameter.
-#[derive(Clone, Debug)]
-pub(crate) enum DefaultValue {
-    /// The same for all uses.
-    Known(Rc<Typed>),
-    /// It makes an instance or depends on type parameters, so that each use evaluates it: an index into
-    /// [`Analyser::open_defaults`].
-    Open(usize),
-}
-
-/// A default value that each use evaluates.
-#[derive(Clone)]
-pub(crate) struct OpenDefault<'a> {
-    expr: &'a ast::Expr,
-    /// Its type, which may depend on the type parameters.
-    ty: Ty,
-    /// The position of the declaration among those of the top level.
-    order: usize,
-    type_params: Vec<(Arc<str>, u32)>,
-}
 
 impl<'a> Analyser<'a> {
     /// Checks the default value `e` of a parameter of this type and direction.
@@ -86,7 +65,7 @@ impl<'a> Analyser<'a> {
     /// Evaluates a default value for a call at `span` with these type arguments, as a value of type `want`.
     pub(crate) fn open_default(&mut self, at: usize, subst: &Subst, want: &Ty, span: Span) -> Option<Typed> {
         let OpenDefault { expr, ty, order, type_params } = self.open_defaults[at].clone();
-        let unknown = |id: &u32| uses(&ty, *id) && subst.get(id).is_none_or(Ty::has_vars);
+        let unknown = |id: &u32| ty.uses(*id) && subst.get(id).is_none_or(Ty::has_vars);
         if let Some((name, _)) = type_params.iter().filter(|(_, id)| unknown(id)).min_by_key(|(_, id)| *id) {
             self.report(
                 Diagnostic::error("E0303", format!("type argument `{name}` cannot be inferred"))

@@ -9,10 +9,11 @@ use hopwright_syntax::diagnostic::Diagnostic;
 use num_bigint::BigInt;
 use num_traits::{One, ToPrimitive};
 
-use crate::analyser::{Analyser, Body};
+use crate::analyser::Analyser;
 use crate::consteval;
+use crate::context::Body;
+use crate::entity::Entity;
 use crate::hir;
-use crate::scope::Entity;
 use crate::types::{MAX_WIDTH, Ty};
 use crate::value::{Items, Place, Typed, Value};
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::types::{Defs, Subst, Ty, bind};
+use crate::defs::Defs;
+use crate::types::{Subst, Ty, bind};
 use crate::value::{Items, Typed};
 
 /// The substitution of the type variables of one call.

@@ -8,14 +8,15 @@ use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
-use crate::analyser::{Analyser, Body, Context};
+use crate::analyser::Analyser;
 use crate::args::ArgRule;
-use crate::call::uses;
+use crate::context::{Body, Context};
+use crate::defs::{BlockDecl, ParamSig, Sig};
+use crate::entity::{Entity, InstanceEntity, OpenInstance};
 use crate::hir::{self, Direction};
 use crate::infer::Unifier;
 use crate::packages::bound;
-use crate::scope::{Entity, InstanceEntity, OpenInstance};
-use crate::types::{BlockDecl, ParamSig, Sig, Ty};
+use crate::types::Ty;
 use crate::value::{Place, Typed, Value};
 
 /// Maximum number of parser and control instances.
@@ -295,7 +296,7 @@ impl<'a> Analyser<'a> {
         // What no parameter has can stay open.
         let open = |p: &u32| {
             let unknown = checked.subst.get(p).is_none_or(Ty::has_vars);
-            unknown && ![&sig, &apply].iter().any(|s| s.params.iter().any(|q| uses(&q.ty, *p)))
+            unknown && ![&sig, &apply].iter().any(|s| s.params.iter().any(|q| q.ty.uses(*p)))
         };
         let closed: Vec<u32> = sig.type_params.iter().copied().filter(|p| !open(p)).collect();
         let mut known = self.inferred(&name, &sig, &closed, &checked, span)?.into_iter();
@@ -376,7 +377,7 @@ impl<'a> Analyser<'a> {
         let Some(ast::TypeKind::Specialized { args, .. }) = ty.map(|ty| &ty.kind) else { return Vec::new() };
         let methods = &self.defs.externs[def].methods;
         let is_open = |(p, arg): &(&u32, &ast::TypeExpr)| {
-            let uses = |t: &Ty| t.any(&mut |t| *t == Ty::Param(**p));
+            let uses = |t: &Ty| t.uses(**p);
             if constructor.params.iter().any(|q| uses(&q.ty)) {
                 return false;
             }

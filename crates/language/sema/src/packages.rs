@@ -6,8 +6,8 @@ use std::ops::Range;
 use hopwright_source::Span;
 
 use crate::analyser::Analyser;
+use crate::defs::Sig;
 use crate::hir::{self, Annotation};
-use crate::types::Sig;
 use crate::value::{Made, PackageArgs, Typed, Value};
 
 /// The arguments of a package.

@@ -8,8 +8,8 @@ use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
 use crate::analyser::Analyser;
+use crate::entity::Entity;
 use crate::hir::{self, Set, StateRef, Transition};
-use crate::scope::Entity;
 use crate::types::Ty;
 use crate::value::{Typed, Value};
 

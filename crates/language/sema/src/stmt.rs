@@ -7,9 +7,10 @@ use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
-use crate::analyser::{Analyser, Body};
+use crate::analyser::Analyser;
+use crate::context::Body;
+use crate::entity::Entity;
 use crate::hir::{self, StmtKind};
-use crate::scope::Entity;
 use crate::types::Ty;
 use crate::value::{Place, Typed, Value};
 

@@ -12,14 +12,16 @@ use hopwright_syntax::diagnostic::Diagnostic;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-use crate::analyser::{Analyser, Body};
+use crate::analyser::Analyser;
 use crate::architecture;
 use crate::args::ArgRule;
+use crate::context::Body;
+use crate::defs::Sig;
+use crate::entity::{ActionEntity, Entity};
 use crate::hir::{self, Direction};
 use crate::infer::Unifier;
 use crate::match_kinds::MatchKind;
-use crate::scope::{ActionEntity, Entity};
-use crate::types::{Sig, Ty};
+use crate::types::Ty;
 use crate::value::Value;
 
 /// An action in the table's list, and its bound arguments to compare later references with.

@@ -9,8 +9,8 @@ use hopwright_syntax::diagnostic::Diagnostic;
 use num_traits::ToPrimitive;
 
 use crate::analyser::Analyser;
+use crate::entity::Entity;
 use crate::infer::Unifier;
-use crate::scope::Entity;
 use crate::types::{MAX_STACK, MAX_VARBIT, MAX_WIDTH, Ty};
 use crate::value::Value;
 

@@ -7,12 +7,14 @@ use hopwright_source::Span;
 use hopwright_syntax::ast;
 use num_traits::ToPrimitive;
 
-use crate::analyser::{Analyser, Body};
+use crate::analyser::Analyser;
 use crate::args::{ArgRule, Checked};
+use crate::context::Body;
+use crate::defs::Sig;
+use crate::entity::FunctionEntity;
 use crate::hir::{self, Callee};
 use crate::infer::Unifier;
-use crate::scope::FunctionEntity;
-use crate::types::{Sig, Ty, bind};
+use crate::types::{Ty, bind};
 use crate::value::{Typed, Value};
 
 impl<'a> Analyser<'a> {

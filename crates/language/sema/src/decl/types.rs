@@ -11,8 +11,9 @@ use num_bigint::BigInt;
 
 use crate::analyser::Analyser;
 use crate::consteval;
-use crate::scope::{Entity, Scope};
-use crate::types::{EnumDef, FieldDef, NewtypeDef, StructDef, Ty};
+use crate::defs::{EnumDef, FieldDef, NewtypeDef, StructDef};
+use crate::entity::{Entity, Scope};
+use crate::types::Ty;
 use crate::value::Value;
 
 impl<'a> Analyser<'a> {

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
-use crate::analyser::{Analyser, Body};
+use crate::analyser::Analyser;
+use crate::context::Body;
+use crate::entity::{ActionEntity, Entity};
 use crate::hir::{self, Direction};
-use crate::scope::{ActionEntity, Entity};
 use crate::types::Ty;
 use crate::value::Value;
 
