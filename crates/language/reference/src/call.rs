@@ -3,8 +3,8 @@
 use hopwright_sema::hir::{Arg, Call, Callee, Direction, Expr, FunctionId, Instance, InstanceBody, InstanceId, Param};
 
 use crate::machine::{Flow, Machine, Result, Stop};
+use crate::objects::is_tofino;
 use crate::place::{self, Place};
-use crate::tofino::is_tofino;
 use crate::value::Value;
 
 /// An argument that has been evaluated.

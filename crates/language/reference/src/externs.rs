@@ -11,13 +11,15 @@ use crate::checksum::{self, Algorithm};
 use crate::machine::{Digest, Kept, Machine, Result, Stop};
 use crate::meter::Color;
 use crate::number;
-use crate::objects::{Cells, member_name};
+use crate::objects::{Cells, is_tofino, member_name};
 use crate::place;
-use crate::tofino::is_tofino;
 use crate::value::{self, Value};
 
 /// The `egress_spec` of packets that v1model drops.
 pub(crate) const DROP_PORT: u32 = 511;
+
+/// `PSA_PORT_RECIRCULATE`.
+pub(crate) const RECIRCULATE: u64 = 0xffff_fffa;
 
 /// Extern functions that ask the switch to do something with the packet.
 const REQUESTS: &[&str] = &[
@@ -224,7 +226,7 @@ impl<'a> Machine<'a> {
             "psa_normal" => !is(0, "drop") && !is(0, "resubmit"),
             _ => {
                 let port = args.get(1).map(|arg| self.member(arg, "egress_port").small());
-                !is(0, "drop") && port == Some(crate::psa::RECIRCULATE)
+                !is(0, "drop") && port == Some(RECIRCULATE)
             }
         }
     }

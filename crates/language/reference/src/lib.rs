@@ -12,6 +12,8 @@ mod bits;
 mod blocks;
 mod call;
 mod checksum;
+mod control;
+mod entries;
 mod externs;
 mod machine;
 mod meter;
@@ -40,11 +42,12 @@ use std::sync::Arc;
 use hopwright_sema::hir::TypedProgram;
 use hopwright_source::{SourceMap, Span, stack};
 
+pub use control::ControlError;
+pub use entries::{ActionCall, Match, Target};
 pub use machine::Digest;
 pub use meter::Rates;
 pub use objects::Count;
-pub use state::{ControlError, Replica, Session};
-pub use table::{ActionCall, Match, Target};
+pub use state::{Replica, Session};
 
 use state::State;
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use hopwright_sema::hir::{BinaryOp, Expr, ExprKind, ObjectId, TableId, Type, TypedProgram, UnaryOp, VarId};
+use hopwright_sema::hir::{
+    BinaryOp, Expr, ExprKind, FunctionId, ObjectId, TableId, Type, TypedProgram, UnaryOp, VarId,
+};
 use hopwright_source::Span;
 use num_bigint::BigInt;
 
@@ -12,7 +14,6 @@ use crate::meter::Color;
 use crate::number;
 use crate::place::{self, Place, Step};
 use crate::state::State;
-use crate::tofino_registers::Running;
 use crate::value::{self, Value, initial};
 
 /// The maximum number of parser states and turns of loops in one pass of a packet. The language sets no limit; ours is the
@@ -148,6 +149,19 @@ pub struct Digest {
     pub receiver: u32,
     /// The scalars of its data.
     pub data: Vec<num_bigint::BigUint>,
+}
+
+/// A register action that is running.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    /// The index of its cell.
+    pub(crate) index: u64,
+    /// The bits of a cell.
+    pub(crate) width: u32,
+    /// Its method.
+    pub(crate) method: FunctionId,
+    /// What the comparisons of its conditions say about the cell as it was read, in the order of the text.
+    pub(crate) compared: Vec<bool>,
 }
 
 /// Evaluates the code of one block for one packet.

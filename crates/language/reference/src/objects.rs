@@ -7,9 +7,6 @@ use num_bigint::BigUint;
 
 use crate::checksum::Algorithm;
 use crate::meter::Meter;
-use crate::tofino::is_tofino;
-use crate::tofino_externs::{is_register_action, object_of};
-use crate::tofino_hash::selector_algorithm;
 use crate::value::{self, Value, initial};
 
 /// What a counter says.
@@ -183,4 +180,35 @@ pub(crate) fn property(program: &TypedProgram, table: TableId, names: &[&str]) -
         hopwright_sema::hir::Property::Object(object) if names.contains(&name.as_str()) => Some(*object),
         _ => None,
     })
+}
+
+/// The object that an argument is.
+pub(crate) fn object_of(e: &Expr) -> Option<ObjectId> {
+    match e.kind {
+        ExprKind::Object(id) => Some(id),
+        _ => None,
+    }
+}
+
+/// Whether objects of a type run a method on a register's cell.
+pub(crate) fn is_register_action(type_name: &str) -> bool {
+    let name = type_name.strip_prefix("Direct").unwrap_or(type_name).trim_end_matches(|c: char| c.is_ascii_digit());
+    matches!(name, "RegisterAction" | "MinMaxAction")
+}
+
+/// The algorithm by which an action selector with this `Hash` object chooses: CRC-32 in the place of those with polynomials of their own.
+fn selector_algorithm(program: &TypedProgram, hash: &Object) -> Algorithm {
+    let name = hash.args.first().and_then(|e| member_name(program, e)).unwrap_or_default();
+    match name.as_str() {
+        "CRC16" => Algorithm::Crc16,
+        "XOR16" => Algorithm::Xor16,
+        "IDENTITY" => Algorithm::Identity,
+        "RANDOM" => Algorithm::Random,
+        _ => Algorithm::Crc32,
+    }
+}
+
+/// Whether a program is for Tofino.
+pub(crate) fn is_tofino(program: &TypedProgram) -> bool {
+    program.architecture().is_some_and(|a| matches!(a.name, "tna" | "t2na"))
 }

@@ -8,6 +8,7 @@ use hopwright_sema::hir::TypedProgram;
 use num_bigint::BigInt;
 
 use crate::blocks::Passed;
+use crate::externs::RECIRCULATE;
 use crate::machine::{Fault, Packet, Stop};
 use crate::state::Session;
 use crate::v1model::deparsed;
@@ -18,9 +19,6 @@ use ParamRole::{
     CloneE2eMeta, CloneI2eMeta, EgressDeparserInput, EgressInput, EgressOutput, EgressParserInput, IngressInput,
     IngressOutput, IngressParserInput, NormalMeta, RecirculateMeta, ResubmitMeta,
 };
-
-/// `PSA_PORT_RECIRCULATE`.
-pub(crate) const RECIRCULATE: u64 = 0xffff_fffa;
 
 /// Ports of the device that stand for the last ports of 32 bits.
 const FIRST_SPECIAL: u64 = 504;

@@ -12,10 +12,9 @@ use hopwright_source::Span;
 use crate::blocks::params;
 use crate::checksum::Algorithm;
 use crate::externs::is_known;
-use crate::objects::{Cells, member_name};
+use crate::objects::{Cells, is_tofino, member_name};
 use crate::parser::is_constant;
 use crate::state::State;
-use crate::tofino::is_tofino;
 use crate::tofino_externs::{self, unsupported};
 use crate::value::{member_types, width};
 

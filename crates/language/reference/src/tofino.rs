@@ -36,11 +36,6 @@ pub(crate) const REGISTERS: [(&str, u64, u32); 4] = [
     ("level2_exclusion", 1 << 18, 1),
 ];
 
-/// Whether a program is for this architecture.
-pub(crate) fn is_tofino(program: &TypedProgram) -> bool {
-    program.architecture().is_some_and(|a| matches!(a.name, "tna" | "t2na"))
-}
-
 fn is_tofino2(program: &TypedProgram) -> bool {
     program.architecture().is_some_and(|a| a.name == "t2na")
 }

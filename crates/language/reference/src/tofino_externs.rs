@@ -10,7 +10,7 @@ use crate::externs::{data_of, give};
 use crate::machine::{Machine, Result};
 use crate::meter::Color;
 use crate::number;
-use crate::objects::{Cells, constant};
+use crate::objects::{Cells, constant, is_register_action};
 use crate::place;
 use crate::tofino_hash;
 use crate::tofino_math::Unit;
@@ -26,14 +26,6 @@ const COUNTERS_BELOW: usize = 4;
 
 /// Values of `MeterColor_t`: green, yellow, red.
 const COLORS: [u32; 3] = [0, 1, 3];
-
-/// The object that an argument is.
-pub(crate) fn object_of(e: &Expr) -> Option<ObjectId> {
-    match e.kind {
-        ExprKind::Object(id) => Some(id),
-        _ => None,
-    }
-}
 
 impl<'a> Machine<'a> {
     /// A function of the architecture; `None` if it is not one.
@@ -71,7 +63,7 @@ impl<'a> Machine<'a> {
     /// Whether an expression is some bits of the port to which ingress sends a packet.
     pub(crate) fn is_part_of_port(&self, e: &Expr) -> bool {
         let ExprKind::Slice(of, ..) = &e.kind else { return false };
-        crate::tofino::is_tofino(self.program) && self.is_port(of)
+        crate::objects::is_tofino(self.program) && self.is_port(of)
     }
 
     fn is_port(&self, e: &Expr) -> bool {
@@ -269,7 +261,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The entry whose action is running.
-    pub(crate) fn entry(&mut self) -> Option<&mut crate::table::Entry> {
+    pub(crate) fn entry(&mut self) -> Option<&mut crate::entries::Entry> {
         let (table, entry) = self.hit?;
         self.state.tables[table.0 as usize].entries.get_mut(entry)
     }
@@ -368,12 +360,6 @@ fn place_in_byte(program: &TypedProgram, e: &Expr) -> u32 {
     let end: u32 = program[id].fields[..=*member].iter().map(|f| value::width(program, &f.ty)).sum();
     let above = (8 - (end - low) % 8) % 8;
     if high - low + 1 + above <= 8 { above } else { 0 }
-}
-
-/// Whether objects of a type run a method on a register's cell.
-pub(crate) fn is_register_action(type_name: &str) -> bool {
-    let name = type_name.strip_prefix("Direct").unwrap_or(type_name).trim_end_matches(|c: char| c.is_ascii_digit());
-    matches!(name, "RegisterAction" | "MinMaxAction")
 }
 
 /// The sum of the numbers of bytes that do not count.

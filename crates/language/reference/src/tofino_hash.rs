@@ -6,8 +6,7 @@ use num_bigint::BigUint;
 use crate::bits::{Bits, Reader};
 use crate::checksum::{Algorithm, Crc};
 use crate::number;
-use crate::objects::{constant, member_name};
-use crate::tofino_externs::object_of;
+use crate::objects::{constant, member_name, object_of};
 use crate::value::{self, Value, member_types};
 
 /// A `Hash` object's function of data.
@@ -65,18 +64,6 @@ fn function_of(program: &TypedProgram, hash: &Object) -> Option<Function> {
 /// Whether the algorithm of a `Hash` object is supported.
 pub(crate) fn is_supported(program: &TypedProgram, hash: &Object) -> bool {
     function_of(program, hash).is_some()
-}
-
-/// The algorithm by which an action selector with this `Hash` object chooses: CRC-32 in the place of those with polynomials of their own.
-pub(crate) fn selector_algorithm(program: &TypedProgram, hash: &Object) -> Algorithm {
-    let name = hash.args.first().and_then(|e| member_name(program, e)).unwrap_or_default();
-    match name.as_str() {
-        "CRC16" => Algorithm::Crc16,
-        "XOR16" => Algorithm::Xor16,
-        "IDENTITY" => Algorithm::Identity,
-        "RANDOM" => Algorithm::Random,
-        _ => Algorithm::Crc32,
-    }
 }
 
 /// `get` of a `Hash` object, for data that are the value of an expression.

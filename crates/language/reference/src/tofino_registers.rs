@@ -8,36 +8,14 @@ use hopwright_source::Span;
 use num_bigint::{BigInt, BigUint};
 
 use crate::call::Argument;
-use crate::machine::{Machine, Result};
+use crate::machine::{Machine, Result, Running};
 use crate::number;
-use crate::objects::{Cells, cell_bits, cell_value};
-use crate::tofino_externs::object_of;
+use crate::objects::{Cells, cell_bits, cell_value, object_of};
+use crate::state::Log;
 use crate::value::{self, Value};
 
 /// The bits of the value that a `MinMaxAction` works on.
 const WIDE: u32 = 128;
-
-/// A register action that is running.
-#[derive(Clone, Debug)]
-pub(crate) struct Running {
-    /// The index of its cell.
-    index: u64,
-    /// The bits of a cell.
-    width: u32,
-    /// Its method.
-    method: FunctionId,
-    /// What the comparisons of its conditions say about the cell as it was read, in the order of the text.
-    compared: Vec<bool>,
-}
-
-/// The counters of a register that is a log, a stack or a queue.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Log {
-    /// The first cell in use.
-    first: u64,
-    /// The number of cells in use.
-    used: u64,
-}
 
 /// Methods of register actions whose cell the counters of the register choose.
 pub(crate) const LOG_METHODS: &[&str] = &["execute_log", "push", "pop", "enqueue", "dequeue"];
