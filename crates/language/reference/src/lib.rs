@@ -27,6 +27,7 @@ mod random;
 mod state;
 mod statement;
 mod support;
+mod switch;
 mod table;
 mod tofino;
 mod tofino_externs;
@@ -50,9 +51,6 @@ pub use objects::Count;
 pub use state::{Replica, Session};
 
 use state::State;
-
-/// The maximum number of passes through ingress and egress that one packet and its copies may take.
-const MAX_PASSES: u32 = 4_096;
 
 /// A program and its state.
 #[derive(Clone, Debug)]
@@ -118,20 +116,4 @@ impl Reference {
     fn fault(&self, fault: &machine::Fault) -> String {
         format!("{}: {}", self.sources.location(fault.span), fault.message)
     }
-}
-
-/// Runs passes of a packet and its copies until none is left, at most [`MAX_PASSES`]. The function runs the next pass, which
-/// may be the first, and says what fault it had; `None` if there is none. Returns the first fault.
-fn passes(mut next: impl FnMut(bool) -> Option<Result<(), String>>) -> Option<String> {
-    let mut first_fault = None;
-    for pass in 0..MAX_PASSES {
-        match next(pass == 0) {
-            Some(Ok(())) => {}
-            Some(Err(fault)) => {
-                first_fault.get_or_insert(fault);
-            }
-            None => return first_fault,
-        }
-    }
-    first_fault.or_else(|| Some(format!("more than {MAX_PASSES} passes of a packet and its copies")))
 }

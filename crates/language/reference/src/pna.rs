@@ -9,9 +9,9 @@ use crate::blocks::{Passed, type_of};
 use crate::machine::{Fault, Packet, Stop};
 use crate::psa::{narrow, wide};
 use crate::state::Session;
-use crate::v1model::deparsed;
+use crate::switch::{deparsed, passes};
 use crate::value::Value;
-use crate::{Output, Reference, passes};
+use crate::{Output, Reference};
 
 use ParamRole::{Headers, IngressInput, IngressParserInput, Metadata, PreHeaders, PreInput, PreMetadata};
 

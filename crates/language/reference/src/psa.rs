@@ -1,6 +1,5 @@
 //! The Portable Switch Architecture 1.2: ingress, packet replication engine, egress, buffering and queueing engine.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use hopwright_sema::architecture::{BlockRole, ParamRole};
@@ -11,9 +10,9 @@ use crate::blocks::Passed;
 use crate::externs::RECIRCULATE;
 use crate::machine::{Fault, Packet, Stop};
 use crate::state::Session;
-use crate::v1model::deparsed;
+use crate::switch::{self, deparsed};
 use crate::value::Value;
-use crate::{Output, Reference, passes};
+use crate::{Output, Reference};
 
 use ParamRole::{
     CloneE2eMeta, CloneI2eMeta, EgressDeparserInput, EgressInput, EgressOutput, EgressParserInput, IngressInput,
@@ -56,32 +55,14 @@ struct ToEgress {
     meta: (ParamRole, Value),
 }
 
-struct Switch<'a> {
-    reference: &'a mut Reference,
-    now_us: u64,
-    ingress: VecDeque<ToIngress>,
-    egress: VecDeque<ToEgress>,
-    output: Output,
-}
+type Switch<'a> = switch::Switch<'a, ToIngress, ToEgress>;
 
 /// Processes a packet and all copies and repetitions of it; those on their way to egress go first.
 pub(crate) fn process(reference: &mut Reference, port: u16, bytes: &[u8], now_us: u64) -> Output {
-    let (ingress, egress) = (VecDeque::new(), VecDeque::new());
-    let mut switch = Switch { reference, now_us, ingress, egress, output: Output::default() };
+    let mut switch = Switch::new(reference, now_us);
     let port = wide(port.into());
     switch.ingress.push_back(ToIngress { bytes: bytes.into(), port, path: "NORMAL", meta: None });
-    let fault = passes(|first| {
-        let done = match switch.egress.pop_front() {
-            Some(next) => switch.egress(next),
-            None => {
-                let next = switch.ingress.pop_front()?;
-                switch.ingress(next, first)
-            }
-        };
-        Some(done.map_err(|fault| switch.reference.fault(&fault)))
-    });
-    switch.output.fault = switch.output.fault.take().or(fault);
-    switch.output
+    switch.process(Switch::ingress, Switch::egress)
 }
 
 /// A member of `PSA_PacketPath_t`.

@@ -1,7 +1,6 @@
 //! The Tofino Native Architecture of Tofino and Tofino 2: ingress and egress with a parser and a deparser each, in up to four
 //! pipes, and the traffic manager between them (`docs/tofino.md`).
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use hopwright_sema::architecture::{BlockRole, ParamRole};
@@ -11,9 +10,9 @@ use crate::bits::{Bits, Reader};
 use crate::blocks::Passed;
 use crate::machine::{Fault, Machine, Packet, Stop};
 use crate::state::Session;
-use crate::v1model::deparsed;
+use crate::switch::{self, deparsed};
 use crate::value::{self, Value};
-use crate::{Output, Reference, passes};
+use crate::{Output, Reference};
 
 use ParamRole::{EgressForDeparser, EgressFromParser, IngressForDeparser, IngressForTm, IngressFromParser};
 
@@ -65,35 +64,17 @@ struct ToEgress {
     mirrored: Option<Bits>,
 }
 
-struct Switch<'a> {
-    reference: &'a mut Reference,
-    now_us: u64,
-    ingress: VecDeque<ToIngress>,
-    egress: VecDeque<ToEgress>,
-    output: Output,
-}
+type Switch<'a> = switch::Switch<'a, ToIngress, ToEgress>;
 
 /// Processes a packet and all copies and repetitions of it; those on their way to egress go first.
 pub(crate) fn process(reference: &mut Reference, port: u16, bytes: &[u8], now_us: u64) -> Output {
-    let (ingress, egress) = (VecDeque::new(), VecDeque::new());
-    let mut switch = Switch { reference, now_us, ingress, egress, output: Output::default() };
+    let mut switch = Switch::new(reference, now_us);
     if u64::from(port) == NO_PORT && !switch.reference.program.main.ghosts.is_empty() {
         let fault = switch.ghosts(bytes).err().map(|fault| switch.reference.fault(&fault));
         return Output { fault, ..switch.output };
     }
     switch.ingress.push_back(ToIngress { bytes: bytes.into(), port: u64::from(port) & 0x1ff, resubmitted: None });
-    let fault = passes(|first| {
-        let done = match switch.egress.pop_front() {
-            Some(next) => switch.egress(next),
-            None => {
-                let next = switch.ingress.pop_front()?;
-                switch.ingress(next, first)
-            }
-        };
-        Some(done.map_err(|fault| switch.reference.fault(&fault)))
-    });
-    switch.output.fault = switch.output.fault.take().or(fault);
-    switch.output
+    switch.process(Switch::ingress, Switch::egress)
 }
 
 /// A pass through ingress or egress of a pipe.

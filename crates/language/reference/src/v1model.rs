@@ -1,6 +1,5 @@
 //! v1model: the way of a packet as BMv2's `simple_switch` documents it.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use hopwright_sema::architecture::{BlockRole, ParamRole};
@@ -11,8 +10,9 @@ use crate::externs::DROP_PORT;
 use crate::machine::{Fault, Kept, Packet, Stop};
 use crate::place;
 use crate::state::{Replica, Session};
+use crate::switch::{self, deparsed};
 use crate::value::Value;
-use crate::{Output, Reference, passes};
+use crate::{Output, Reference};
 
 use ParamRole::{Intrinsic, Metadata};
 
@@ -35,33 +35,15 @@ struct Flight {
     passed: Passed,
 }
 
-struct Switch<'a> {
-    reference: &'a mut Reference,
-    now_us: u64,
-    ingress: VecDeque<Flight>,
-    /// With the port to which they go.
-    egress: VecDeque<(Flight, u16)>,
-    output: Output,
-}
+/// Packets wait for egress with the port to which they go.
+type Switch<'a> = switch::Switch<'a, Flight, (Flight, u16)>;
 
 /// Processes a packet and all copies and repetitions of it; those on their way to egress go first.
 pub(crate) fn process(reference: &mut Reference, port: u16, bytes: &[u8], now_us: u64) -> Output {
-    let (ingress, egress) = (VecDeque::new(), VecDeque::new());
-    let mut switch = Switch { reference, now_us, ingress, egress, output: Output::default() };
+    let mut switch = Switch::new(reference, now_us);
     let received = switch.start(bytes.into(), port.into(), Instance::Normal);
     switch.ingress.push_back(received);
-    let fault = passes(|first| {
-        let done = match switch.egress.pop_front() {
-            Some((flight, port)) => switch.egress(flight, port),
-            None => {
-                let next = switch.ingress.pop_front()?;
-                switch.ingress(next, first)
-            }
-        };
-        Some(done.map_err(|fault| switch.reference.fault(&fault)))
-    });
-    switch.output.fault = switch.output.fault.take().or(fault);
-    switch.output
+    switch.process(Switch::ingress, |switch, (flight, port)| switch.egress(flight, port))
 }
 
 impl Switch<'_> {
@@ -253,13 +235,6 @@ impl Switch<'_> {
             }
         }
     }
-}
-
-/// What the deparser emitted, and behind it what the parser left.
-pub(crate) fn deparsed(packet: &Packet) -> Vec<u8> {
-    let mut bits = packet.out.clone();
-    bits.push_bytes(packet.payload());
-    bits.bytes().to_vec()
 }
 
 /// Copies the members with `@field_list(list)`, and in structs those of theirs.
