@@ -19,8 +19,6 @@ pub struct Reached<'p> {
     pub digests: HashMap<Span, &'p Type>,
     /// The types of port metadata that ingress parsers unpack, by the position of the block.
     pub port_metadata: BTreeMap<usize, &'p Type>,
-    /// The data of calls of `get` of `Hash` objects.
-    pub hashes: BTreeMap<ObjectId, Vec<&'p Expr>>,
     /// The position of the block that is being followed.
     block: usize,
     instances: BTreeSet<InstanceId>,
@@ -62,15 +60,6 @@ impl<'p> Reached<'p> {
             }
         }
         found
-    }
-
-    /// The fields that a `Hash` object is a hash of, with their widths, if all calls have the same, and each has a name of its own.
-    pub fn hash_fields(&self, program: &TypedProgram, object: ObjectId) -> Option<Vec<(String, u32)>> {
-        let mut calls = self.hashes.get(&object)?.iter().map(|data| program.scalars(data));
-        let fields = calls.next().filter(|first| calls.all(|other| other == *first))?;
-        let names: BTreeSet<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
-        let named = names.len() == fields.len() && !names.contains("") && fields.iter().all(|(_, bits)| *bits > 0);
-        named.then_some(fields)
     }
 
     fn instance(&mut self, program: &'p TypedProgram, id: InstanceId) {
@@ -172,10 +161,6 @@ impl<'p> Reached<'p> {
             }
             Callee::ExternFunction(name) if name == "port_metadata_unpack" => {
                 self.port_metadata.extend(call.type_args.first().map(|ty| (self.block, ty)));
-            }
-            Callee::Method(object, name) if name == "get" && program[*object].type_name == "Hash" => {
-                let data = call.args.first().and_then(|a| a.value.as_ref());
-                self.hashes.entry(*object).or_default().extend(data);
             }
             Callee::Method(object, name) if name == "pack" && program[*object].type_name == "Digest" => {
                 let data = call.args.first().and_then(|a| a.value.as_ref());

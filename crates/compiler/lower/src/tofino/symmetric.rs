@@ -17,7 +17,7 @@ impl Lowering<'_> {
     pub(super) fn symmetric_data(&mut self, hash: &hir::Object, data: &hir::Expr, fields: &mut [Expr]) -> Result<()> {
         let mut names = Vec::new();
         if is_symmetric(hash) {
-            self.field_names(data, &mut names);
+            self.program.scalar_names(data, &mut names);
         }
         self.make_symmetric(hash, &names, fields)
     }
@@ -33,7 +33,7 @@ impl Lowering<'_> {
         let mut fields = Vec::new();
         for (key, source) in self.tables[id.index()].keys.iter().zip(&table.keys) {
             if is_selector(key) {
-                names.push(self.written_name(&source.expr));
+                names.push(program.written_name(&source.expr));
                 fields.push(key.expr.clone());
             }
         }
@@ -82,58 +82,6 @@ impl Lowering<'_> {
             fields[late] = binary(BinaryOp::Xor, a, b, ty, text);
         }
         Ok(())
-    }
-
-    /// The names of the scalars of an expression as the program writes them; empty for those without one.
-    fn field_names(&self, e: &hir::Expr, out: &mut Vec<String>) {
-        match &e.kind {
-            hir::ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| self.field_names(m, out)),
-            _ => self.names_within(self.written_name(e), &e.ty, out),
-        }
-    }
-
-    fn names_within(&self, name: String, ty: &hir::Type, out: &mut Vec<String>) {
-        match ty {
-            hir::Type::Struct(id) | hir::Type::Header(id) => {
-                for field in &self.program[*id].fields {
-                    let inner = if name.is_empty() { String::new() } else { format!("{name}.{}", field.name) };
-                    self.names_within(inner, &field.ty, out);
-                }
-            }
-            hir::Type::Tuple(types) => types.iter().for_each(|ty| self.names_within(String::new(), ty, out)),
-            hir::Type::Stack(element, n) => {
-                for i in 0..*n {
-                    let inner = if name.is_empty() { String::new() } else { format!("{name}[{i}]") };
-                    self.names_within(inner, element, out);
-                }
-            }
-            _ => out.push(name),
-        }
-    }
-
-    /// `hdr.ipv4.src` of an expression that is written like this; otherwise empty.
-    fn written_name(&self, e: &hir::Expr) -> String {
-        let name = match &e.kind {
-            hir::ExprKind::Var(var) => Some(self.program[*var].name.clone()),
-            hir::ExprKind::Field(base, at) => {
-                let name = self.written_name(base);
-                let field = match &base.ty {
-                    hir::Type::Struct(id) | hir::Type::Header(id) | hir::Type::Union(id) => {
-                        self.program[*id].fields.get(*at).map(|f| f.name.as_str())
-                    }
-                    _ => None,
-                };
-                field.filter(|_| !name.is_empty()).map(|field| format!("{name}.{field}"))
-            }
-            hir::ExprKind::Index(base, index) => match &index.kind {
-                hir::ExprKind::Int(index) => {
-                    Some(self.written_name(base)).filter(|n| !n.is_empty()).map(|n| format!("{n}[{index}]"))
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        name.unwrap_or_default()
     }
 }
 

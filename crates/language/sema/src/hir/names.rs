@@ -5,33 +5,13 @@ use super::{Expr, ExprKind, Type, TypedProgram};
 impl TypedProgram {
     /// The names of the scalars of an expression as the program writes them, in order; empty for those without one.
     pub fn scalar_names(&self, e: &Expr, out: &mut Vec<String>) {
-        self.each_scalar(e, &mut |name, _| out.push(name));
-    }
-
-    /// The scalars of an expression, as [`TypedProgram::scalar_names`], with their widths in bits, which are zero for what is no number.
-    pub fn scalars(&self, e: &Expr) -> Vec<(String, u32)> {
-        let mut found = Vec::new();
-        self.each_scalar(e, &mut |name, ty| found.push((name, self.bits(ty))));
-        found
-    }
-
-    fn each_scalar(&self, e: &Expr, out: &mut dyn FnMut(String, &Type)) {
         match &e.kind {
-            ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| self.each_scalar(m, out)),
+            ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| self.scalar_names(m, out)),
             _ => self.names_within(self.written_name(e), &e.ty, out),
         }
     }
 
-    fn bits(&self, ty: &Type) -> u32 {
-        match ty {
-            Type::Bool => 1,
-            Type::Bits(width) | Type::Int(width) => *width,
-            Type::Enum(id) => self[*id].underlying.as_ref().map_or(0, |ty| self.bits(ty)),
-            _ => 0,
-        }
-    }
-
-    fn names_within(&self, name: String, ty: &Type, out: &mut dyn FnMut(String, &Type)) {
+    fn names_within(&self, name: String, ty: &Type, out: &mut Vec<String>) {
         match ty {
             Type::Struct(id) | Type::Header(id) => {
                 for field in &self[*id].fields {
@@ -46,7 +26,7 @@ impl TypedProgram {
                     self.names_within(inner, element, out);
                 }
             }
-            ty => out(name, ty),
+            _ => out.push(name),
         }
     }
 
