@@ -135,11 +135,6 @@ impl SourceFile {
         }
         (name, presumed)
     }
-
-    /// Whether a `#line` directive changes how lines of this file are named.
-    pub fn has_line_marks(&self) -> bool {
-        !self.line_marks.is_empty()
-    }
 }
 
 /// A position for display: file name, line, column, after `#line` directives.

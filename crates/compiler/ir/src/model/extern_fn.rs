@@ -453,11 +453,6 @@ impl ExternFn {
         }
     }
 
-    /// Whether the result depends on bytes of the packet after the parsed headers.
-    pub fn needs_payload(&self) -> bool {
-        self.info().latency == Latency::Payload
-    }
-
     /// Returns the constants of the call.
     pub fn constants(&self) -> Vec<ExternConstant> {
         let algorithm = |a: &HashAlgorithm| ExternConstant::Word(format!("{a:?}"));
@@ -578,7 +573,7 @@ mod tests {
     #[test]
     fn only_functions_of_the_payload_wait_for_it() {
         let checksum = |payload| ExternFn::UpdateChecksum { algorithm: HashAlgorithm::Csum16, payload };
-        assert!(checksum(true).needs_payload());
-        assert!(!checksum(false).needs_payload());
+        assert_eq!(checksum(true).info().latency, Latency::Payload);
+        assert_ne!(checksum(false).info().latency, Latency::Payload);
     }
 }
