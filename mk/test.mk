@@ -21,6 +21,7 @@ lint:
 unit:
 	tests/rust_tests.py
 	$(CARGO) run --quiet --locked --manifest-path crates/control/protobuf/generate/Cargo.toml --target-dir $(TARGET)/generate -- --check
+	cd tests && python3 -m unittest -q run_test
 	cd tests/interop && python3 -m unittest -q braccept_test ledger_test
 	cd tests/conformance && python3 -m unittest -q conformance_test
 	tests/stf/widths.py --check

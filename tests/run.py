@@ -4,6 +4,8 @@
 Each stage is a list of make targets, some of which run side by side. A failure does not end the run: all targets run. Each target's
 output goes to a file; it is shown when the target fails, otherwise only its last lines are. Compilers run beside tests only if these
 neither measure nor count packets.
+
+A table at the end has what each target took, and how much of that it kept a processor busy: the rest it waited.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -32,6 +35,10 @@ SHOWN, SHOWN_OF_FAILED = 3, 300
 CARGO = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed;")
 
 
+# How long processors are watched, in seconds, and how busy they may be for one more target to begin.
+WATCHED, BUSY = 3.0, 0.7
+
+
 @dataclass
 class Stage:
     """Targets that run side by side, `jobs` at a time. Those that take longest stand first."""
@@ -39,6 +46,8 @@ class Stage:
     what: str
     jobs: int
     targets: list[str]
+    # Targets at a time while these leave processors idle.
+    most: int = 0
     # Nothing that follows makes sense without it.
     needed: bool = False
     only_root: bool = False
@@ -55,7 +64,7 @@ STAGES = [
         "test-bmv2", "test-page", "test-four-routers", "test-tenant", "test-migrate", "test-pages", "test-starts", "test-operation", "test-authentication", "test-monitoring",
         "test-agent",
         "test-management",
-        "test-local-topology", "network-ours", "network-mixed", "network-tap", "network-jumbo", "network-workers"], only_root=True),
+        "test-local-topology", "network-ours", "network-mixed", "network-tap", "network-jumbo", "network-workers"], most=7, only_root=True),
     Stage("computation", 2, ["unit", "docs", "stf", "test-lsp", "test-dist", "test-rtl"]),
     # A router under load, one that has to answer within the 250 ms that braccept waits, and one with more neighbours than a machine may
     # have have the machine to themselves.
@@ -70,7 +79,8 @@ class Results:
     passed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
+    # What each target took, and how long it kept a processor busy.
+    seconds: dict[str, tuple[float, float]] = field(default_factory=dict)
     running: set[subprocess.Popen] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -93,6 +103,25 @@ class Busy:
             child.wait()
 
 
+class Processors:
+    """How busy the processors of the machine are."""
+
+    def __init__(self):
+        self._before = self._times()
+
+    @staticmethod
+    def _times() -> tuple[int, int]:
+        """Ticks since the machine was started: all, and those in which processors were idle or waited for a disk."""
+        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return sum(ticks), ticks[3] + ticks[4]
+
+    def busy(self) -> float:
+        """The part of their time since the last call."""
+        before, self._before = self._before, self._times()
+        passed, idle = (now - then for now, then in zip(self._before, before))
+        return 1 - idle / passed if passed else 1.0
+
+
 def tests_of_cargo(lines: list[str]) -> list[str]:
     """The sum of the closing lines of Cargo's test binaries, of which the last is often of one without tests."""
     ends = [found for line in lines if (found := CARGO.match(line))]
@@ -109,18 +138,46 @@ def run(target: str, results: Results) -> None:
         child = subprocess.Popen([MAKE, "--no-print-directory", target], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
                                  stderr=subprocess.STDOUT, start_new_session=True)
         results.running.add(child)
-        status = child.wait()
+        # With what all processes took that have been waited for.
+        _, wait_status, usage = os.wait4(child.pid, 0)
+        status = child.returncode = os.waitstatus_to_exitcode(wait_status)
         results.running.discard(child)
     seconds = time.monotonic() - begin
     lines = log.read_text(errors="replace").splitlines()
     shown = lines[-SHOWN_OF_FAILED:] if status else tests_of_cargo(lines) or lines[-SHOWN:]
     with results.lock:
-        results.seconds[target] = seconds
+        results.seconds[target] = seconds, usage.ru_utime + usage.ru_stime
         (results.failed if status else results.passed).append(target)
         print(f"── {target}: {'FAILED' if status else 'passed'} in {seconds:.0f} s")
         for line in dict.fromkeys([line for line in lines if "SKIPPED" in line] + shown):
             print(f"   {line}")
         sys.stdout.flush()
+
+
+def run_stage(stage: Stage, results: Results) -> None:
+    """Runs the targets of a stage. Beyond `jobs` of them, one more begins when the others have left processors idle for a while."""
+    waiting, running, processors = deque(stage.targets), set(), Processors()
+    with concurrent.futures.ThreadPoolExecutor(max(stage.jobs, stage.most)) as pool:
+        try:
+            while waiting or running:
+                while waiting and len(running) < stage.jobs:
+                    running.add(pool.submit(run, waiting.popleft(), results))
+                ended, running = concurrent.futures.wait(running, WATCHED, concurrent.futures.FIRST_COMPLETED)
+                for target in ended:
+                    target.result()
+                if processors.busy() < BUSY and not ended and waiting and len(running) < stage.most:
+                    running.add(pool.submit(run, waiting.popleft(), results))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            results.end()
+            raise
+
+
+def print_times(results: Results) -> None:
+    """What took longest stands first."""
+    print("── seconds, and seconds of a processor:")
+    for target, (seconds, processor) in sorted(results.seconds.items(), key=lambda entry: -entry[1][0]):
+        print(f"   {seconds:6.0f} {processor:6.0f}  {target}")
 
 
 def run_stages(stages: list[Stage], results: Results, busy: int) -> bool:
@@ -135,16 +192,12 @@ def run_stages(stages: list[Stage], results: Results, busy: int) -> bool:
             continue
         print(f"── {stage.what}: {', '.join(stage.targets)}", flush=True)
         load = Busy(busy if not stage.needed else 0)
+        begin, processors = time.monotonic(), Processors()
         try:
-            with concurrent.futures.ThreadPoolExecutor(stage.jobs) as pool:
-                try:
-                    list(pool.map(lambda target: run(target, results), stage.targets))
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    results.end()
-                    raise
+            run_stage(stage, results)
         finally:
             load.stop()
+        print(f"── {stage.what}: {time.monotonic() - begin:.0f} s, processors {processors.busy():.0%} busy", flush=True)
         if stage.needed and any(target in results.failed for target in stage.targets):
             return False
     return True
@@ -175,8 +228,7 @@ def main() -> int:
         total["failed"] += len(results.failed)
         for target in results.failed:
             failed[target] = failed.get(target, 0) + 1
-        slowest = sorted(results.seconds.items(), key=lambda entry: -entry[1])[:8]
-        print(f"── slowest: {', '.join(f'{target} {seconds:.0f} s' for target, seconds in slowest)}")
+        print_times(results)
     print(f"── {time.monotonic() - begin:.0f} s, logs in {LOGS}")
     for target, times in failed.items():
         often = f" {times} times" if options.repeat > 1 else ""
