@@ -31,6 +31,8 @@ LOGS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "test-logs"
 MAKE = os.environ.get("MAKE", "make")
 # Lines of a target that passed, and of one that failed.
 SHOWN, SHOWN_OF_FAILED = 3, 300
+# What the first stage has made. Later targets do not look at it again: Cargo would wait until another one has compiled the tests.
+MADE = ["hopwright", "rina-api", "interop-tools", "p4runtime-clients", "four-routers-clients"]
 # How one test binary of Cargo closes.
 CARGO = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed;")
 
@@ -57,14 +59,15 @@ STAGES = [
     # The command, and what the tests talk to: packages are installed while the compiler runs.
     Stage("build", 2, ["hopwright", "tools", "rina-api"], needed=True),
     # These tests wait for answers; a slow machine makes them slow.
-    Stage("compile the tests", 3, ["compile", "p4runtime", "test-bfruntime", "test-thrift", "tutorial", "test-switchblade"]),
+    Stage("compile the tests", 4, [
+        "compile", "test-local-topology", "p4runtime", "test-page", "test-starts", "test-bfruntime", "test-thrift", "tutorial", "test-pages",
+        "test-authentication", "test-switchblade"], most=6),
     # Networks of namespaces mostly wait, for timers and for each other.
     Stage("networks", 4, [
-        "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-agents-take-over", "test-reload", "test-int", "test-epic", "test-openflow", "test-switch",
-        "test-bmv2", "test-page", "test-four-routers", "test-tenant", "test-migrate", "test-pages", "test-starts", "test-operation", "test-authentication", "test-monitoring",
-        "test-agent",
-        "test-management",
-        "test-local-topology", "network-ours", "network-mixed", "network-tap", "network-jumbo", "network-workers"], most=7, only_root=True),
+        "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-agents-take-over", "test-reload", "test-int", "test-epic",
+        "test-openflow", "test-switch", "test-bmv2", "test-four-routers", "test-tenant", "test-migrate", "test-operation", "test-monitoring",
+        "test-agent", "test-management", "network-ours", "network-mixed", "network-tap", "network-jumbo", "network-workers"], most=7,
+        only_root=True),
     Stage("computation", 2, ["unit", "docs", "stf", "test-lsp", "test-dist", "test-rtl"]),
     # A router under load, one that has to answer within the 250 ms that braccept waits, and one with more neighbours than a machine may
     # have have the machine to themselves.
@@ -129,14 +132,13 @@ def tests_of_cargo(lines: list[str]) -> list[str]:
     return [f"cargo: {passed} passed, {failed} failed"] if passed + failed else []
 
 
-def run(target: str, results: Results) -> None:
-    """Makes one target, and shows how it ended."""
+def run(target: str, made: list[str], results: Results) -> None:
+    """Makes one target, but not what is `made`, and shows how it ended."""
     log = LOGS / f"{target}.log"
     begin = time.monotonic()
     with open(log, "wb") as out:
-        # Targets depend on what an earlier stage has built: looking at it again takes a second.
-        child = subprocess.Popen([MAKE, "--no-print-directory", target], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
-                                 stderr=subprocess.STDOUT, start_new_session=True)
+        command = [MAKE, "--no-print-directory", *(f"--old-file={name}" for name in made), target]
+        child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         results.running.add(child)
         # With what all processes took that have been waited for.
         _, wait_status, usage = os.wait4(child.pid, 0)
@@ -157,16 +159,17 @@ def run(target: str, results: Results) -> None:
 def run_stage(stage: Stage, results: Results) -> None:
     """Runs the targets of a stage. Beyond `jobs` of them, one more begins when the others have left processors idle for a while."""
     waiting, running, processors = deque(stage.targets), set(), Processors()
+    made = [] if stage.needed else MADE
     with concurrent.futures.ThreadPoolExecutor(max(stage.jobs, stage.most)) as pool:
         try:
             while waiting or running:
                 while waiting and len(running) < stage.jobs:
-                    running.add(pool.submit(run, waiting.popleft(), results))
+                    running.add(pool.submit(run, waiting.popleft(), made, results))
                 ended, running = concurrent.futures.wait(running, WATCHED, concurrent.futures.FIRST_COMPLETED)
                 for target in ended:
                     target.result()
                 if processors.busy() < BUSY and not ended and waiting and len(running) < stage.most:
-                    running.add(pool.submit(run, waiting.popleft(), results))
+                    running.add(pool.submit(run, waiting.popleft(), made, results))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             results.end()

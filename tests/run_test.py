@@ -17,6 +17,14 @@ MAKEFILE = """
 	@until [ $$(ls *.begun | wc -l) -ge $(TOGETHER) ]; do sleep 0.05; done
 	@[ $@ != fails ]
 """
+# A target that needs what the first stage makes.
+NEEDS = """
+.PHONY: hopwright test
+hopwright:
+	echo hopwright >>made
+test: hopwright
+	echo test >>made
+"""
 
 
 class Stages(unittest.TestCase):
@@ -35,19 +43,27 @@ class Stages(unittest.TestCase):
         targets = ["a", "b", "c", "d"]
         self.assertEqual(sorted(self.stage(4, 0.1, targets, jobs=1, most=4).passed), targets)
         for target in targets:
-            self.assertRegex(self.printed, rf"(?m)^ +0 +0  {target}$")
+            self.assertRegex(self.printed, rf"(?m)^ +\d+ +\d+  {target}$")
 
     def test_not_more_than_the_jobs_of_a_stage_begin_on_busy_processors(self):
         begun = []
         begin = run.run
 
-        def one(target, results):
+        def one(target, made, results):
             begun.append(target)
             self.assertLessEqual(len(begun) - len(results.seconds), 2)
-            begin(target, results)
+            begin(target, made, results)
 
         with mock.patch.object(run, "run", one):
             self.assertEqual(len(self.stage(1, 0.9, ["a", "b", "c", "d", "e"], jobs=2, most=5).passed), 5)
+
+    def test_what_the_first_stage_has_made_is_not_made_again(self):
+        for needed in (True, False):
+            with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(run, ROOT=Path(folder), LOGS=Path(folder)), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                Path(folder, "Makefile").write_text(NEEDS)
+                run.run_stages([run.Stage("stage", 1, ["test"], needed=needed)], run.Results(), 0)
+                self.assertEqual(Path(folder, "made").read_text().split(), ["hopwright"] * needed + ["test"])
 
     def test_what_failed_is_known_and_ends_the_run_only_if_the_rest_needs_it(self):
         results = self.stage(1, 0.1, ["fails", "a"], jobs=2)
