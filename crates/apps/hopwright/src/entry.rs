@@ -175,8 +175,10 @@ impl Entry {
                 matches.push((name.clone(), spec));
             }
         }
-        let args =
-            self.params.iter().map(|(name, value)| Ok((name.clone(), number(value).map_err(of("parameter", name))?)));
+        let args = self
+            .params
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), number(value).map_err(of("parameter", name))?.into())));
         let action = ActionSpec { name: self.action.clone(), args: args.collect::<Result<_, ControlError>>()? };
         Ok(Add { table: self.table.clone(), priority: self.priority, matches, action, target: None, name: None })
     }

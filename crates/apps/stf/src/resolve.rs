@@ -116,12 +116,12 @@ pub enum ResolveError {
     #[error("parameter `{0}` is named twice")]
     ParameterTwice(String),
     /// An argument has more bits than its parameter.
-    #[error("argument `{name}`: {value:#x} does not fit {width} bits")]
+    #[error("argument `{name}`: {} does not fit {width} bits", shown(.value))]
     ArgumentWidth {
         /// The parameter.
         name: String,
         /// The argument.
-        value: BigUint,
+        value: Number,
         /// The parameter's width in bits.
         width: u32,
     },
@@ -278,7 +278,7 @@ pub fn place(pipeline: &Pipeline, add: &Add) -> Result<(TableId, Vec<MatchValue>
                     let key = &keys[index];
                     let part = |value: &BigUint| (value >> lo) & bits::mask(key.expr.ty.width());
                     let mask = number.mask.as_ref().map(part).filter(|_| key.kind.form() == MatchForm::Mask);
-                    let part = Number { value: part(&number.value), mask, trailing_stars: 0 };
+                    let part = Number { value: part(&number.value), mask, ..BigUint::ZERO.into() };
                     matches[index] = match_value(key, &MatchSpec::Number(part)).map_err(refused)?;
                     named[index] = true;
                 }
@@ -391,10 +391,10 @@ pub fn action(pipeline: &Pipeline, table: TableId, spec: &ActionSpec) -> Result<
             known: params.iter().map(|p| p.name.clone()).collect(),
         })?;
         let width = params[index].ty.width();
-        if !bits::fits(value, width) {
+        if !bits::fits(&value.value, width) {
             return Err(ResolveError::ArgumentWidth { name: name.clone(), value: value.clone(), width });
         }
-        if args[index].replace(value.clone()).is_some() {
+        if args[index].replace(value.value.clone()).is_some() {
             return Err(ResolveError::ParameterTwice(name.clone()));
         }
     }
@@ -535,27 +535,27 @@ fn match_value(key: &Key, spec: &MatchSpec) -> Result<MatchValue, String> {
 }
 
 fn match_as(kind: MatchKind, width: u32, spec: &MatchSpec) -> Result<MatchValue, String> {
-    let fit = |value: &BigUint| match bits::fits(value, width) {
-        true => Ok(value.clone()),
-        false => Err(format!("{value:#x}{} does not fit {width} bits", as_address(value))),
+    let fit = |number: &Number| match bits::fits(&number.value, width) {
+        true => Ok(number.value.clone()),
+        false => Err(format!("{} does not fit {width} bits", shown(number))),
     };
     let whole = |number: &Number| {
         let stars = number.mask.as_ref().is_some_and(|mask| !is_ones(mask));
-        if stars { Err("`*` digits are only for masks and prefixes".to_string()) } else { fit(&number.value) }
+        if stars { Err("`*` digits are only for masks and prefixes".to_string()) } else { fit(number) }
     };
     let written = match (spec, kind.form()) {
         (MatchSpec::Number(number), MatchForm::Mask) => {
             // Digits that are not written are not compared, as in other runners; a decimal number is compared whole.
             let all = bits::mask(width);
             let mask = number.mask.as_ref().map_or(all.clone(), |mask| mask & all);
-            WrittenMatch::Mask(fit(&number.value)?, mask)
+            WrittenMatch::Mask(fit(number)?, mask)
         }
         (MatchSpec::Number(number), MatchForm::Prefix) => {
             let written = number.mask.clone().unwrap_or_default() >> number.trailing_stars;
             if !is_ones(&written) {
                 return Err(format!("`*` digits of an {kind} key must be the last"));
             }
-            WrittenMatch::Prefix(fit(&number.value)?, width - number.trailing_stars.min(width))
+            WrittenMatch::Prefix(fit(number)?, width - number.trailing_stars.min(width))
         }
         (MatchSpec::Number(number), _) => WrittenMatch::Value(whole(number)?),
         (MatchSpec::Prefix(number, length), _) => WrittenMatch::Prefix(whole(number)?, *length),
@@ -565,11 +565,12 @@ fn match_as(kind: MatchKind, width: u32, spec: &MatchSpec) -> Result<MatchValue,
     kind.value(written, width)
 }
 
-/// A value that is as long as an IPv6 address, as one.
-fn as_address(value: &BigUint) -> String {
-    match u128::try_from(value) {
-        Ok(address) if address >> 64 != 0 => format!(" ({})", Ipv6Addr::from(address)),
-        _ => String::new(),
+/// A number as it was written: an address, or hexadecimal. One as long as an IPv6 address may have been one for programs.
+fn shown(number: &Number) -> String {
+    let text = number.text_of(&number.value);
+    match u128::try_from(&number.value) {
+        Ok(value) if number.address.is_none() && value >> 64 != 0 => format!("{text} ({})", Ipv6Addr::from(value)),
+        _ => text,
     }
 }
 

@@ -6,14 +6,13 @@ mod meters;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopwright_interp::{CloneSession, Digest};
+use hopwright_interp::{CloneSession, Digest, Value};
 use hopwright_ir::{ExternId, ExternKind, Group, TableEntry, TableId};
-use num_bigint::BigUint;
 
 use crate::engine::Engine;
 use crate::error::LineError;
 use crate::resolve;
-use crate::script::{Add, Command, Pattern, Script, TargetSpec};
+use crate::script::{Add, Command, Number, Pattern, Script, TargetSpec};
 use crate::{Processed, StfError};
 
 /// Microseconds between packets.
@@ -30,7 +29,7 @@ pub struct Report {
     pub packets: usize,
     /// Packets that left and were expected.
     pub matched: usize,
-    /// What was not as expected; empty if the test passed.
+    /// What was not as expected, in the order of the file's lines; empty if the test passed.
     pub failures: Vec<StfError>,
     /// Values that lines print, and faults of packets.
     pub notes: Vec<String>,
@@ -55,7 +54,9 @@ pub fn run(script: &Script, engine: &mut dyn Engine) -> Result<Report, StfError>
         runner.command(command)?;
     }
     runner.compare();
-    Ok(runner.report)
+    let mut report = runner.report;
+    report.failures.sort_by_key(|failure| failure.line);
+    Ok(report)
 }
 
 /// Carries out the lines that set things up, and skips packets and what is expected.
@@ -98,7 +99,7 @@ struct Runner<'a> {
     groups: BTreeMap<u16, Vec<usize>>,
     /// Digests that were sent.
     digests: Vec<Digest>,
-    expected_digests: Vec<(u32, &'a str, &'a [BigUint])>,
+    expected_digests: Vec<(u32, &'a str, &'a [Number])>,
 }
 
 impl<'a> Runner<'a> {
@@ -328,21 +329,29 @@ impl<'a> Runner<'a> {
         if expected.is_empty() {
             return;
         }
-        let text = |d: &Digest| {
-            let values: Vec<String> = d.data.iter().map(|v| format!(" {:#x}", v.bits)).collect();
-            format!("{}{}", d.name, values.concat())
+        // Values have the forms that they have in the line.
+        let text = |digest: &Digest, forms: &[Number]| {
+            let value = |(at, value): (usize, &Value)| {
+                forms
+                    .get(at)
+                    .map_or_else(|| format!(" {:#x}", value.bits), |form| format!(" {}", form.text_of(&value.bits)))
+            };
+            digest.name.clone() + &digest.data.iter().enumerate().map(value).collect::<String>()
         };
         for (index, (line, name, values)) in expected.iter().enumerate() {
             match sent.get(index) {
                 None => self.fail(*line, "no such digest"),
-                Some(found) if found.name != **name || !found.data.iter().map(|v| &v.bits).eq(values.iter()) => {
-                    self.fail(*line, format!("the digest sent is {}", text(found)));
+                Some(found)
+                    if found.name != **name
+                        || !found.data.iter().map(|v| &v.bits).eq(values.iter().map(|v| &v.value)) =>
+                {
+                    self.fail(*line, format!("the digest sent is {}", text(found, values)));
                 }
                 Some(_) => {}
             }
         }
         for surplus in sent.iter().skip(expected.len()) {
-            self.fail(self.line, format!("digest not expected: {}", text(surplus)));
+            self.fail(self.line, format!("digest not expected: {}", text(surplus, &[])));
         }
     }
 

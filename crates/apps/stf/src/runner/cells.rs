@@ -29,8 +29,9 @@ impl<'a> Runner<'a> {
                 if let Some((hi, lo)) = *bits {
                     found = (found >> lo) & hopwright_ir::bits::mask(hi - lo + 1);
                 }
-                if !comparison.holds(&found, wanted) {
-                    self.fail(self.line, format!("the register says {found:#x}"));
+                if !comparison.holds(&found, &wanted.value) {
+                    let [found, expected] = [&found, &wanted.value].map(|value| wanted.text_of(value));
+                    self.fail(self.line, format!("register `{name}`: {found}, expected {comparison} {expected}"));
                 }
             }
             Command::CounterRead(name, index) => {

@@ -93,9 +93,14 @@ impl<'a> Line<'a> {
     }
 
     pub(super) fn value(&mut self) -> Parsed<BigUint> {
+        Ok(self.plain()?.value)
+    }
+
+    /// A number all of whose digits count, or an address.
+    fn plain(&mut self) -> Parsed<Number> {
         let number = self.number()?;
         match number.is_plain() {
-            true => Ok(number.value),
+            true => Ok(Number { mask: None, ..number }),
             false => Err("`*` digits are not possible here".into()),
         }
     }
@@ -230,7 +235,7 @@ impl<'a> Line<'a> {
         let name = self.name()?;
         let mut values = Vec::new();
         while !self.skip().is_empty() {
-            values.push(self.value()?);
+            values.push(self.plain()?);
         }
         Ok(Command::ExpectDigest(name, values))
     }
@@ -299,7 +304,7 @@ impl<'a> Line<'a> {
             }
             let param = self.name()?;
             self.expect(":")?;
-            args.push((param, self.value()?));
+            args.push((param, self.plain()?));
         }
         Ok(ActionSpec { name, args })
     }
@@ -373,7 +378,7 @@ impl<'a> Line<'a> {
         let Some(comparison) = self.comparison() else {
             return Err(format!("expected `==`, `!=`, `<=`, `<`, `>=` or `>`{}", self.found()));
         };
-        Ok(Command::CheckRegister(register, index, bits, comparison, self.value()?))
+        Ok(Command::CheckRegister(register, index, bits, comparison, self.plain()?))
     }
 
     fn comparison(&mut self) -> Option<Comparison> {

@@ -71,7 +71,7 @@ pub enum Command {
         check: Option<(Comparison, u64)>,
     },
     /// `check_register NAME(INDEX)[[HI:LO]] OP NUMBER`: register, index, bits of the cell, and what must hold.
-    CheckRegister(String, u64, Option<(u32, u32)>, Comparison, BigUint),
+    CheckRegister(String, u64, Option<(u32, u32)>, Comparison, Number),
     /// `mirroring_add SESSION PORT`.
     MirrorPort(u32, u16),
     /// `mirroring_add_mc SESSION GROUP`.
@@ -115,7 +115,7 @@ pub enum Command {
     /// `key_set OBJECT SLOT KEY`: a 128-bit key of an `AesCmac` or `Aes128`.
     KeySet(String, u64, BigUint),
     /// `expect_digest TYPE VALUE…`: with such lines all digests must be named, in order.
-    ExpectDigest(String, Vec<BigUint>),
+    ExpectDigest(String, Vec<Number>),
 }
 
 /// What is done to a member or group.
@@ -179,6 +179,8 @@ pub struct Number {
     pub mask: Option<BigUint>,
     /// How many of the lowest bits are `*` digits without a gap.
     pub trailing_stars: u32,
+    /// The width in bits of the address that was written; `None` for numbers.
+    pub address: Option<u32>,
 }
 
 /// An action with named arguments.
@@ -187,7 +189,7 @@ pub struct ActionSpec {
     /// Action name.
     pub name: String,
     /// Parameter names and values.
-    pub args: Vec<(String, BigUint)>,
+    pub args: Vec<(String, Number)>,
 }
 
 /// Which cell of a counter.
@@ -420,7 +422,8 @@ mod tests {
         assert_eq!(number.mask, Some(0xff00u32.into()));
         assert_eq!((number.value.clone(), number.trailing_stars), (0x2500u32.into(), 8));
         assert_eq!(add.matches[1].0, "hdr.h.isValid()");
-        let args = [("val".into(), 0x25u32.into()), ("p".into(), 0x0a00_0001u32.into())];
+        let ten = Number { address: Some(32), ..BigUint::from(0x0a00_0001u32).into() };
+        let args = [("val".into(), BigUint::from(0x25u32).into()), ("p".into(), ten)];
         assert_eq!(add.action, ActionSpec { name: "c.act1".into(), args: args.into() });
     }
 
@@ -440,24 +443,24 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let number = |text| value::parse_value(text).unwrap();
-        let whole = |text| Number { mask: None, trailing_stars: 0, ..number(text) };
+        let address = |text, width| Number { address: Some(width), ..number(text).value.into() };
         let line = "add t a:10.0.0.0/8 b:10.0.0.1..10.0.0.9 c:0x1200&&&0xff00 d:02:00:00:0:0:1 e:fd00::1/64 \
                     f: 10.1.0.0 &&& 255.255.0.0 g:2:0:0:0:0:0&&&ff:ff:0:0:0:0 x()";
         assert_eq!(
             matches(line),
             [
-                MatchSpec::Prefix(whole("0x0a000000"), 8),
-                MatchSpec::Range(whole("0x0a000001"), whole("0x0a000009")),
+                MatchSpec::Prefix(address("0x0a000000", 32), 8),
+                MatchSpec::Range(address("0x0a000001", 32), address("0x0a000009", 32)),
                 MatchSpec::Mask(number("0x1200"), number("0xff00")),
-                MatchSpec::Number(whole("0x020000000001")),
-                MatchSpec::Prefix(whole("0xfd000000000000000000000000000001"), 64),
-                MatchSpec::Mask(whole("0x0a010000"), whole("0xffff0000")),
-                MatchSpec::Mask(whole("0x020000000000"), whole("0xffff00000000")),
+                MatchSpec::Number(address("0x020000000001", 48)),
+                MatchSpec::Prefix(address("0xfd000000000000000000000000000001", 128), 64),
+                MatchSpec::Mask(address("0x0a010000", 32), address("0xffff0000", 32)),
+                MatchSpec::Mask(address("0x020000000000", 48), address("0xffff00000000", 48)),
             ]
         );
         assert_eq!(one("register_write r 0 10.0.0.1"), Command::RegisterWrite("r".into(), 0, 0x0a00_0001u32.into()));
         assert_eq!(one("expect_digest d 2:0:0:0:0:1"), {
-            Command::ExpectDigest("d".into(), vec![0x0200_0000_0001u64.into()])
+            Command::ExpectDigest("d".into(), vec![address("0x020000000001", 48)])
         });
         assert_eq!(error("add t a:10.0.0 x()"), "t:1: `10.0.0` is no address");
         assert_eq!(error("add t a:1:2:3 x()"), "t:1: `1:2:3` is no address");
@@ -481,7 +484,7 @@ mod tests {
 
     #[test]
     fn registers_are_compared() {
-        let wanted = BigUint::from(1u32) << 100;
+        let wanted = Number::from(BigUint::from(1u32) << 100);
         assert_eq!(one("check_register i.r(7) >= 0x10000000000000000000000000"), {
             Command::CheckRegister("i.r".into(), 7, None, Comparison::AtLeast, wanted)
         });
@@ -516,7 +519,7 @@ mod tests {
         ];
         assert_eq!(one("value_set_write p.set 0x8*,1..4 3, 0/2"), Command::ValueSet("p.set".into(), members));
         assert_eq!(one("value_set_write p.set"), Command::ValueSet("p.set".into(), Vec::new()));
-        let values = vec![1u32.into(), 0xffu32.into()];
+        let values = [1u32, 0xff].map(|value| Number::from(BigUint::from(value))).to_vec();
         assert_eq!(one("expect_digest seen_t 1 0xff"), Command::ExpectDigest("seen_t".into(), values));
     }
 
@@ -563,15 +566,15 @@ mod tests {
     #[test]
     fn what_tests_for_tofino_write_otherwise() {
         let Command::Add(add) = one("add t k:1 a(x:1 y:2, z:3);") else { panic!("no entry") };
-        let args: Vec<_> = add.action.args.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let args: Vec<_> = add.action.args.iter().map(|(name, value)| (name.as_str(), value.value.clone())).collect();
         assert_eq!(args, [("x", 1u32.into()), ("y", 2u32.into()), ("z", 3u32.into())]);
         assert_eq!(
             one("check_register r(7) lo = 0xff"),
-            Command::CheckRegister("r".into(), 7, None, Comparison::Equal, 255u32.into())
+            Command::CheckRegister("r".into(), 7, None, Comparison::Equal, BigUint::from(255u32).into())
         );
         assert_eq!(
             one("check_register r(7) lo[127:64] = 0xff"),
-            Command::CheckRegister("r".into(), 7, Some((127, 64)), Comparison::Equal, 255u32.into())
+            Command::CheckRegister("r".into(), 7, Some((127, 64)), Comparison::Equal, BigUint::from(255u32).into())
         );
         assert_eq!(error("check_register r(7)[3:4] = 1"), "t:1: the higher bit comes first");
         assert_eq!(one("ghost run 0x333:11000 1:3"), Command::Ghost(vec![(0x333, 11_000), (1, 3)]));

@@ -17,19 +17,19 @@ pub(super) fn length(text: &str) -> usize {
 
 /// A number; an IPv4 or IPv6 address; or six bytes with colons, a MAC address.
 pub(super) fn parse_value(text: &str) -> Parsed<Number> {
-    let whole = |value: BigUint| Ok(Number { value, mask: None, trailing_stars: 0 });
+    let whole = |value: BigUint, width| Ok(Number { address: Some(width), ..value.into() });
     let bad = || format!("`{text}` is no address");
     let bytes: Vec<&str> = text.split(':').collect();
     let is_byte = |b: &&str| matches!(b.len(), 1 | 2) && b.chars().all(|c| c.is_ascii_hexdigit());
     if bytes.len() == 6 && bytes.iter().all(is_byte) {
         let digits: String = bytes.iter().map(|b| format!("{b:0>2}")).collect();
-        return whole(BigUint::parse_bytes(digits.as_bytes(), 16).ok_or_else(bad)?);
+        return whole(BigUint::parse_bytes(digits.as_bytes(), 16).ok_or_else(bad)?, 48);
     }
     if text.contains(':') {
-        return whole(u128::from(text.parse::<Ipv6Addr>().map_err(|_| bad())?).into());
+        return whole(u128::from(text.parse::<Ipv6Addr>().map_err(|_| bad())?).into(), 128);
     }
     if text.contains('.') {
-        return whole(u32::from(text.parse::<Ipv4Addr>().map_err(|_| bad())?).into());
+        return whole(u32::from(text.parse::<Ipv4Addr>().map_err(|_| bad())?).into(), 32);
     }
     parse_number(text)
 }
@@ -51,11 +51,16 @@ pub fn address(value: &BigUint, width: u32) -> Option<String> {
 impl From<BigUint> for Number {
     /// A number of which all digits count.
     fn from(value: BigUint) -> Number {
-        Number { value, mask: None, trailing_stars: 0 }
+        Number { value, mask: None, trailing_stars: 0, address: None }
     }
 }
 
 impl Number {
+    /// Another value in the form of this one: an address, or hexadecimal.
+    pub fn text_of(&self, value: &BigUint) -> String {
+        self.address.and_then(|width| address(value, width)).unwrap_or_else(|| format!("{value:#x}"))
+    }
+
     pub(super) fn is_plain(&self) -> bool {
         self.mask.as_ref().is_none_or(|mask| (mask + 1u32).count_ones() == 1)
     }
@@ -68,7 +73,7 @@ fn parse_number(text: &str) -> Parsed<Number> {
         Some("0b") => (&text[2..], 1, 2),
         _ => {
             let value = BigUint::parse_bytes(text.as_bytes(), 10).ok_or_else(bad)?;
-            return Ok(Number { value, mask: None, trailing_stars: 0 });
+            return Ok(value.into());
         }
     };
     let (mut value, mut mask, mut trailing_stars) = (BigUint::ZERO, BigUint::ZERO, 0);
@@ -85,5 +90,5 @@ fn parse_number(text: &str) -> Parsed<Number> {
             trailing_stars = 0;
         }
     }
-    if any { Ok(Number { value, mask: Some(mask), trailing_stars }) } else { Err(bad()) }
+    if any { Ok(Number { value, mask: Some(mask), trailing_stars, address: None }) } else { Err(bad()) }
 }

@@ -114,6 +114,25 @@ fn differences_are_reported_with_their_lines() {
 }
 
 #[test]
+fn failures_have_the_order_of_the_file_and_its_forms_of_values() {
+    assert_eq!(
+        failures(
+            "packet 0 10 00 0000
+             expect 2 aa
+             check_register last(0) == 0.0.0.17
+             expect 1 bb
+             check_register last(0) > 0x10"
+        ),
+        [
+            "t.stf:2: no such packet left port 2",
+            "t.stf:3: register `last`: 0.0.0.16, expected == 0.0.0.17",
+            "t.stf:4: no such packet left port 1",
+            "t.stf:5: register `last`: 0x10, expected > 0x10",
+        ]
+    );
+}
+
+#[test]
 fn expectations_may_stand_before_their_packets_and_keep_their_order() {
     let test = "
         setdefault t to(port:1, mark:0)
@@ -183,7 +202,8 @@ fn lines_that_cannot_be_carried_out_stop_the_test() {
         ("register_write seen 0 1", "`seen` is a counter, no register"),
         ("register_write lost 0 1", "no register `lost`; did you mean `last`?"),
         ("add t to(port:1, mark:2, port:1)", "parameter `port` is named twice"),
-        ("add t a:fd00::1 drop()", "key `a`: 0xfd000000000000000000000000000001 (fd00::1) does not fit 8 bits"),
+        ("add t a:fd00::1 drop()", "key `a`: fd00::1 does not fit 8 bits"),
+        ("add t to(port:10.0.0.1, mark:1)", "argument `port`: 10.0.0.1 does not fit 9 bits"),
         ("mc_node_associate 1 0", "no node 0"),
         ("check_counter hits(e)", "no entry was named `e`"),
     ];
