@@ -74,14 +74,35 @@ class Command(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         entries = json.loads(hopwright("table", "show", "ipv4_lpm", "--json"))["entries"]
         self.assertEqual(len(entries), 2500)
-        done = subprocess.run([HOPWRIGHT, "table", "load", "ipv4_lpm", "-"], input="\ndst=x => drop", text=True, capture_output=True)
-        self.assertIn("-:2: `hdr.ipv4.dst`: `x` is no number", done.stderr)
+
+    def load(self, text):
+        """What is said of a file of entries that cannot be added."""
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write(text)
+            file.flush()
+            return hopwright("table", "load", "ipv4_lpm", file.name, ok=False).replace(file.name, "FILE").splitlines()
+
+    def test_mistakes_in_files_of_entries(self):
+        expected = "expected a number of 32 bits or an IPv4 address (such as 7, 0x1f, 10.0.0.1)"
+        self.assertEqual(self.load("\ndst=x => drop\ndst=10.0.0.0/8 => drop\n# nothing\ndst=10.0.0.0/8 => dorp"), [
+            f"hopwright: FILE:2: `hdr.ipv4.dst`: `x`: {expected}",
+            "FILE:5: there is no action of `ipv4_lpm` `dorp`: did you mean `drop`?"])
+        # What the switch refuses: entries that are there.
+        hopwright("table", "add", "ipv4_lpm", ROUTE)
+        lines = [f"dst=10.{n >> 8}.{n & 255}.0/24 => drop" for n in range(1200)]
+        lines[1100:1100] = ["# this one is there", ROUTE]
+        (refused,) = self.load("\n".join(lines))
+        self.assertRegex(refused, r"^hopwright: FILE:1102: .*\(AlreadyExists\)$")
+        many = self.load("dst=x => drop\n" * 12)
+        self.assertEqual((len(many), many[-1]), (11, "2 more lines are wrong"))
 
     def test_mistakes(self):
         for args, message in [
             (("table", "show", "ipv4_lmp"), "there is no table `ipv4_lmp`: did you mean `ipv4_lpm`?"),
             (("table", "add", "ipv4_lpm", "dst=10.0.0.1/8", "drop"), "did you mean 10.0.0.0 with the same mask?"),
             (("table", "add", "ipv4_lpm", "dst=10.0.0.0/8"), "the action is missing"),
+            (("table", "add", "ipv4_lpm", "dst=10.0.0.0/8", "forward", "dst=10.0.0.1", "port=1"),
+             "`dst`: `10.0.0.1` has 32 bits: expected a number of 48 bits or a MAC address (such as 7, 0x1f, 02:00:00:00:00:01)"),
             (("table", "delete", "ipv4_lpm", "dst=10.0.0.0/8"), "has no entry with these keys and priority (NotFound)"),
             (("table", "add", "fixed", "type=7", "drop"), "are constant (PermissionDenied)"),
             (("table", "--device-id", "7"), "there is no device 7 (NotFound)"),

@@ -32,7 +32,7 @@ impl Failure {
     }
 
     /// The reason as text, for what goes on after a failure.
-    #[cfg(any(feature = "testgen", feature = "telemetry", all(feature = "page", feature = "jit")))]
+    #[cfg(any(feature = "testgen", feature = "p4runtime", all(feature = "page", feature = "jit")))]
     pub(crate) fn reason(&self) -> String {
         match self {
             Failure::Error(error) => Failure::text(error),

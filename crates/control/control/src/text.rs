@@ -18,19 +18,25 @@ pub fn number(text: &str) -> Option<BigUint> {
 /// A number, an IPv4 or IPv6 address, or bytes in hexadecimal with colons between: a MAC address, or a longer or shorter number. Eight
 /// groups are an IPv6 address unless all have two digits.
 pub fn value(text: &str) -> Option<BigUint> {
-    let ipv4 = || Some(u32::from(text.parse::<Ipv4Addr>().ok()?).into());
-    let ipv6 = || Some(u128::from(text.parse::<Ipv6Addr>().ok()?).into());
-    number(text).or_else(ipv4).or_else(|| bytes(text)).or_else(ipv6)
+    number(text).or_else(|| Some(address(text)?.0))
 }
 
-fn bytes(text: &str) -> Option<BigUint> {
+/// What [`value`] takes besides numbers: an address, or bytes with colons between. Returns its width in bits, too.
+pub fn address(text: &str) -> Option<(BigUint, u32)> {
+    let ipv4 = || Some((u32::from(text.parse::<Ipv4Addr>().ok()?).into(), 32));
+    let ipv6 = || Some((u128::from(text.parse::<Ipv6Addr>().ok()?).into(), 128));
+    ipv4().or_else(|| bytes(text)).or_else(ipv6)
+}
+
+fn bytes(text: &str) -> Option<(BigUint, u32)> {
     let parts: Vec<&str> = text.split(':').collect();
     let is_byte = |part: &&str| {
         (part.len() == 2 || parts.len() == 6 && part.len() == 1) && part.chars().all(|c| c.is_ascii_hexdigit())
     };
     let are_bytes = parts.len() > 1 && parts.iter().all(is_byte);
     let digits = || parts.iter().map(|part| format!("{part:0>2}")).collect::<String>();
-    are_bytes.then(|| BigUint::parse_bytes(digits().as_bytes(), 16)).flatten()
+    let value = are_bytes.then(|| BigUint::parse_bytes(digits().as_bytes(), 16)).flatten()?;
+    Some((value, 8 * parts.len() as u32))
 }
 
 #[cfg(test)]
@@ -56,6 +62,21 @@ mod tests {
         }
         for text in ["", "0x", "x", "-1", "+1", "1_000", "0b2", "10.0.0", "1:2", "1:2:3:4:5:g", "02:00:00:00:00:+1"] {
             assert_eq!(value(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_have_widths() {
+        for (text, width) in [
+            ("10.0.0.1", Some(32)),
+            ("02:00:00:00:00:01", Some(48)),
+            ("01:02", Some(16)),
+            ("::1", Some(128)),
+            ("1:2:3:4:5:6:7:8", Some(128)),
+            ("7", None),
+            ("0x0a000001", None),
+        ] {
+            assert_eq!(address(text).map(|(_, width)| width), width, "{text}");
         }
     }
 }

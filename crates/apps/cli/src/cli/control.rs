@@ -37,7 +37,7 @@ pub(crate) struct SwitchArgs {
 const TABLE_HELP: &str = "\
 Names may be shortened to what stands behind a dot, where that is enough: `ipv4_lpm` for `MyIngress.ipv4_lpm`.
 
-Values: 7, 0x1f, 0b101, -1, true, 10.0.0.1, 2001:db8::1, 02:00:00:00:00:01.
+Values: 7, 0x1f, 0b101, -1, true; of 32 bits 10.0.0.1, of 48 bits 02:00:00:00:00:01, of 128 bits 2001:db8::1.
 
 Matches:
   exact, optional   VALUE

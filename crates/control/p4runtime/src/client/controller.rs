@@ -432,8 +432,8 @@ impl Writer<'_> {
                 if let Some(wanted) = wanted.filter(|_| !waits) {
                     match self.write(updates).await {
                         Ok(()) => there = wanted,
-                        Err(ClientError::Updates(text)) => {
-                            tracing::error!("{text}");
+                        Err(refused @ ClientError::Updates { .. }) => {
+                            tracing::error!("{refused}");
                             tokio::time::sleep(REFUSED_AGAIN).await;
                             break;
                         }
@@ -510,7 +510,7 @@ impl Writer<'_> {
             let written = self.stub.write(request).await;
             let count = if written.is_ok() { &self.shared.updates } else { &self.shared.refused };
             count.fetch_add(batch.len() as u64, Ordering::Relaxed);
-            written.map_err(|status| failed_updates(&status, batch.len()))?;
+            written.map_err(|status| failed_updates(&status, 0..batch.len()))?;
         }
         Ok(())
     }

@@ -86,8 +86,8 @@ pub enum ClientError {
     NoProgram,
     #[error("the switch refuses: {}{}", .0.message(), code_text(.0.code()))]
     Refused(Box<Status>),
-    #[error("{0}")]
-    Updates(String),
+    #[error("{}", refused_text(.refused, *.of))]
+    Updates { refused: Vec<RefusedUpdate>, of: usize },
     #[error("a controller is primary (election id {0}); --force writes beside it")]
     ControllerIsPrimary(u128),
     #[error("somebody else writes in the role `{ROLE}` all the time")]
@@ -104,6 +104,29 @@ pub enum ClientError {
     Text(String),
     #[error("cannot start: {0}")]
     Start(#[from] std::io::Error),
+}
+
+/// An update that the switch has refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedUpdate {
+    /// Its place among those of the write, from 0.
+    pub index: usize,
+    /// Why.
+    pub reason: String,
+}
+
+fn refused_text(refused: &[RefusedUpdate], of: usize) -> String {
+    if let ([only], 1) = (refused, of) {
+        return format!("the switch refuses: {}", only.reason);
+    }
+    let mut text = format!("the switch refuses {} of {of}:", refused.len());
+    for update in refused.iter().take(REPORTED) {
+        text.push_str(&format!("\n  number {}: {}", update.index + 1, update.reason));
+    }
+    if refused.len() > REPORTED {
+        text.push_str("\n  …");
+    }
+    text
 }
 
 type Result<T> = std::result::Result<T, ClientError>;
@@ -232,10 +255,10 @@ impl Client {
                 look_for_controller(stub, options.device).await?;
             }
             let stream = take_role(stub, options.device).await?;
-            let mut updates = updates.into_iter();
+            let (mut updates, mut written) = (updates.into_iter(), 0);
             while updates.len() > 0 {
                 let batch: Vec<_> = updates.by_ref().take(BATCH).collect();
-                let count = batch.len();
+                let end = written + batch.len();
                 let request = v1::WriteRequest {
                     device_id: options.device,
                     role: ROLE.into(),
@@ -243,7 +266,8 @@ impl Client {
                     updates: batch,
                     ..Default::default()
                 };
-                stub.write(request).await.map_err(|status| failed_updates(&status, count))?;
+                stub.write(request).await.map_err(|status| failed_updates(&status, written..end))?;
+                written = end;
             }
             drop(stream);
             Ok(())
@@ -367,28 +391,17 @@ async fn take_role(stub: &mut P4RuntimeClient<Channel>, device: u64) -> Result<(
     }
 }
 
-/// Describes which updates failed, and why.
-fn failed_updates(status: &Status, updates: usize) -> ClientError {
+/// Which of the updates in this range of a write failed, and why.
+fn failed_updates(status: &Status, updates: std::ops::Range<usize>) -> ClientError {
     let details = rpc::Status::decode(status.details()).map(|s| s.details).unwrap_or_default();
-    let errors: Vec<(usize, v1::Error)> = details
-        .iter()
-        .enumerate()
-        .filter_map(|(at, any)| Some((at, v1::Error::decode(&*any.value).ok()?)))
-        .filter(|(_, e)| e.canonical_code != 0)
-        .collect();
-    let one = |e: &v1::Error| format!("{}{}", e.message, code_text(Code::from_i32(e.canonical_code)));
-    match errors.as_slice() {
-        [] => ClientError::Refused(Box::new(status.clone())),
-        [(_, error)] if updates == 1 => ClientError::Updates(format!("the switch refuses: {}", one(error))),
-        all => {
-            let mut text = format!("the switch refuses {} of {updates}:", all.len());
-            for (at, error) in all.iter().take(REPORTED) {
-                text.push_str(&format!("\n  number {}: {}", at + 1, one(error)));
-            }
-            if all.len() > REPORTED {
-                text.push_str("\n  …");
-            }
-            ClientError::Updates(text)
-        }
+    let error = |(index, any): (usize, &prost_types::Any)| {
+        let error = v1::Error::decode(&*any.value).ok().filter(|error| error.canonical_code != 0)?;
+        let reason = format!("{}{}", error.message, code_text(Code::from_i32(error.canonical_code)));
+        Some(RefusedUpdate { index, reason })
+    };
+    let refused: Vec<RefusedUpdate> = (updates.start..).zip(&details).filter_map(error).collect();
+    match refused.is_empty() {
+        true => ClientError::Refused(Box::new(status.clone())),
+        false => ClientError::Updates { refused, of: updates.end },
     }
 }

@@ -15,7 +15,7 @@ use crate::proto::config::MatchField;
 use crate::proto::config::action::Param;
 use crate::proto::v1::field_match::{self as wire, FieldMatchType};
 
-/// How a value is printed. Any form can be read for any value that is wide enough.
+/// How a value is printed. Numbers can be read for every value, addresses for values of their width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `10.0.0.1`
@@ -85,15 +85,27 @@ pub fn number_text(format: Format, value: &[u8]) -> String {
 pub fn parse_number(text: &str, width: u32) -> Result<BigUint, String> {
     let not_fitting = || format!("`{text}` does not fit {width} bits");
     let negative = text.strip_prefix('-').and_then(text::number);
-    let value = match (text, negative) {
-        ("true", _) => Some(1u8.into()),
-        ("false", _) => Some(BigUint::ZERO),
-        (_, None) => text::value(text),
-        (_, Some(number)) => Some((BigUint::from(1u8) << width).checked_sub(&number).ok_or_else(not_fitting)?),
+    let value = match (text, negative, text::address(text)) {
+        ("true", ..) => 1u8.into(),
+        ("false", ..) => BigUint::ZERO,
+        (_, Some(number), _) => (BigUint::from(1u8) << width).checked_sub(&number).ok_or_else(not_fitting)?,
+        // As many bytes as the value has.
+        (.., Some((value, bits))) if bits == width.next_multiple_of(8) => value,
+        (.., Some((_, bits))) => return Err(format!("`{text}` has {bits} bits: expected {}", expected(width))),
+        (.., None) => text::number(text).ok_or_else(|| format!("`{text}`: expected {}", expected(width)))?,
     };
-    let value = value
-        .ok_or_else(|| format!("`{text}` is no number (such as 7, 0x1f, 10.0.0.1, 2001:db8::1, 02:00:00:00:00:01)"))?;
     if value.bits() > u64::from(width) { Err(not_fitting()) } else { Ok(value) }
+}
+
+/// What can be written for a value of this width.
+fn expected(width: u32) -> String {
+    let (or, example) = match width {
+        32 => (" or an IPv4 address", ", 10.0.0.1"),
+        48 => (" or a MAC address", ", 02:00:00:00:00:01"),
+        128 => (" or an IPv6 address", ", 2001:db8::1"),
+        _ => ("", ""),
+    };
+    format!("a number of {width} bits{or} (such as 7, 0x1f{example})")
 }
 
 fn ones(width: u32) -> BigUint {
@@ -264,6 +276,28 @@ mod tests {
         for (text, width) in [("8", 3), ("-129", 7), ("10.0.0.1", 16), ("x", 8), ("", 8), ("0x", 8), ("1:2", 128)] {
             assert!(parse(text, width).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_address_has_the_width_of_its_value() {
+        let mac = "expected a number of 48 bits or a MAC address (such as 7, 0x1f, 02:00:00:00:00:01)";
+        let ipv6 = "expected a number of 128 bits or an IPv6 address (such as 7, 0x1f, 2001:db8::1)";
+        for (text, width, message) in [
+            ("10.0.0.1", 48, format!("`10.0.0.1` has 32 bits: {mac}")),
+            ("::1", 48, format!("`::1` has 128 bits: {mac}")),
+            ("10.0.0.1", 128, format!("`10.0.0.1` has 32 bits: {ipv6}")),
+            (
+                "02:00:00:00:00:01",
+                64,
+                "`02:00:00:00:00:01` has 48 bits: expected a number of 64 bits (such as 7, 0x1f)".into(),
+            ),
+            ("dog", 48, format!("`dog`: {mac}")),
+        ] {
+            assert_eq!(parse_number(text, width), Err(message));
+        }
+        assert_eq!(parse_number("00:00:00:00:00:00:00:01", 64), Ok(1u8.into()));
+        assert_eq!(parse_number("01:02", 9), Ok(0x102u16.into()));
+        assert_eq!(parse_number("03:02", 9), Err("`03:02` does not fit 9 bits".into()));
     }
 
     #[test]

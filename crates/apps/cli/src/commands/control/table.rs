@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hopwright_p4runtime::client::{Client, EntryText, Written, alias};
+use hopwright_p4runtime::client::{Client, ClientError, EntryText, RefusedUpdate, Written, alias};
 use hopwright_p4runtime::proto::config::{Table, match_field};
 use hopwright_p4runtime::proto::v1;
 use serde_json::{Value, json};
@@ -12,6 +12,9 @@ use v1::update::Type;
 use super::{connect, preamble, print_json};
 use crate::cli::control::{EntryArgs, TableArgs, TableCommand};
 use crate::failure::Failure;
+
+/// The most wrong lines of a file that are reported.
+const REPORTED: usize = 10;
 
 /// Runs the command.
 pub(crate) fn run(args: &TableArgs) -> Result<(), Failure> {
@@ -190,20 +193,37 @@ fn import(client: &mut Client, file: &Path) -> Result<(), Failure> {
 
 fn load(client: &mut Client, name: &str, file: &Path) -> Result<(), Failure> {
     let text = read(file)?;
-    let mut entries = Vec::new();
-    for (number, line) in text.lines().enumerate() {
+    let at = |line: usize, reason: &str| format!("{}:{line}: {reason}", file.display());
+    client.names().table(name)?;
+    let (mut entries, mut lines, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
             continue;
         }
-        let entry = entry(client, name, &[line.to_string()]).map_err(|failure| match failure {
-            Failure::Error(e) => Failure::message(format!("{}:{}: {e}", file.display(), number + 1)),
-            reported => reported,
-        })?;
-        entries.push(Entity::TableEntry(entry));
+        match entry(client, name, &[line.to_string()]) {
+            Ok(entry) => {
+                entries.push(Entity::TableEntry(entry));
+                lines.push(number);
+            }
+            Err(failure) => wrong.push(at(number, &failure.reason())),
+        }
     }
-    client.write(Type::Insert, entries)?;
-    Ok(())
+    if wrong.is_empty() {
+        match client.write(Type::Insert, entries) {
+            Err(ClientError::Updates { refused, .. }) => {
+                let line = |update: &RefusedUpdate| lines.get(update.index).copied().unwrap_or_default();
+                wrong = refused.iter().map(|update| at(line(update), &update.reason)).collect();
+            }
+            written => return Ok(written?),
+        }
+    }
+    if wrong.len() > REPORTED {
+        let more = wrong.len() - REPORTED;
+        wrong.truncate(REPORTED);
+        wrong.push(format!("{more} more lines are wrong"));
+    }
+    Err(Failure::message(wrong.join("\n")))
 }
 
 fn delete(client: &mut Client, name: &str, words: &[String], all: bool) -> Result<(), Failure> {
