@@ -242,6 +242,20 @@ class Trace(unittest.TestCase):
             self.assertEqual(json.loads(watch.stdout.readline())["length"], 60)
         watch.send_signal(signal.SIGINT)
         watch.communicate(timeout=PATIENCE)
+    def test_a_port_that_is_not_there(self):
+        hopwright("table", "add", "ipv4_lpm", "dst=10.0.0.0/8 => forward(dst=0x11, port=70)")
+        watch = self.watch("-n", "1")
+        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
+        text = watch.communicate(timeout=PATIENCE)[0]
+        self.assertIn("=> dropped: there is no port 70 (counted as no_such_port)", text)
+        self.assertNotIn("sent to port", text)
+        self.assertNotIn("out of port", text)
+        watch = self.watch("-n", "1", "--json")
+        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
+        packet = json.loads(watch.communicate(timeout=PATIENCE)[0])
+        self.assertEqual(packet["sent"], [])
+        self.assertEqual(packet["passes"][0]["copies"][0]["events"][-1], {"event": "decision", "to": "drop", "reason": "no_such_port", "port": 70})
+
         # Nobody looks any more, and somebody else may.
         for _ in range(5):
             watch = self.watch("-n", "1")
@@ -262,6 +276,12 @@ class Run(unittest.TestCase):
             self.addCleanup(ip, "link", "del", f"sw{n}")
         ip("link", "set", "sw0", "up")
 
+        # As `replay --trace --json` has it.
+        tables = [[e for e in packet["passes"][0]["events"] if e["event"] == "table"][-1] for packet in (first, second)]
+        self.assertEqual([(t["table"], t["hit"], t["action"]) for t in tables],
+                         [("MyIngress.ipv4_lpm", False, "MyIngress.drop"), ("MyIngress.ipv4_lpm", True, "MyIngress.forward")])
+        key = {"name": "hdr.ipv4.dst", "match": "lpm", "value": "10.1.2.3", "entry": "10.0.0.0/8"}
+        self.assertEqual(tables[1]["keys"], [key])
     def refused(self, *args, program=HERE / "basic.p4", command=(HOPWRIGHT,)):
         return self.run_for(1, *args, program=program, command=command)
 

@@ -30,7 +30,7 @@ function decision(event) {
   switch (event.to) {
     case "egress": return `to egress for port ${event.port}`;
     case "multicast": return `${event.copies} copies for multicast group ${event.group}`;
-    case "drop": return `dropped: ${event.reason.replaceAll("_", " ")}`;
+    case "drop": return `dropped: ${event.reason.replaceAll("_", " ")} ${event.port ?? ""}`;
     case "clone": return `a clone from ${event.from}, session ${event.session}`;
     case "port": return `sent to port ${event.port}, ${event.length} bytes`;
     case "digest": return "a digest for the control plane";

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{Sample, ShadowExecution, Tenant};
-use hopwright_interp::{Event, Observer, changed_ranges};
-use hopwright_p4runtime::{Conditions, Extracted, otherwise};
-use hopwright_packet_trace::Events;
+use hopwright_interp::changed_ranges;
+use hopwright_p4runtime::{Conditions, Watcher, otherwise};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Query, Refusal};
@@ -39,18 +38,19 @@ pub(crate) fn follow(tenant: &Arc<Tenant>, query: &Query) -> Answer {
         let left = until.saturating_duration_since(Instant::now()).min(TICK);
         let followed = sampling.next(left, |sample| {
             looked_at += 1;
-            let mut watcher = Watcher { events: Events::new(&pipeline), headers: Extracted::new() };
+            let mut watcher = Watcher::new(&pipeline, tenant);
             let output = shadow.process(sample.bytes(), sample.ingress_port() as u16, sample.time_us(), &mut watcher);
-            let fits = conditions.hold(sample.bytes(), &watcher.headers);
-            fits.then(|| packet(sample, &output, watcher.events.take()))
+            conditions.hold(sample.bytes(), &watcher).then(|| packet(sample, &output, watcher))
         });
         found.extend(followed.flatten());
     }
     Ok(json!({ "packets": found, "looked_at": looked_at, "not_looked_at": sampling.lost() }))
 }
 
-fn packet(sample: &Sample, output: &hopwright_interp::Output, (text, passes): (String, Value)) -> Value {
-    let sent: Vec<Value> = output.sent.iter().map(|s| sent(sample.bytes(), s.port, &s.bytes)).collect();
+fn packet(sample: &Sample, output: &hopwright_interp::Output, mut watcher: Watcher<'_>) -> Value {
+    let left = output.sent.iter().filter(|s| watcher.events.has_port(s.port));
+    let sent: Vec<Value> = left.map(|s| sent(sample.bytes(), s.port, &s.bytes)).collect();
+    let (text, passes) = watcher.events.take();
     json!({ "time_us": sample.time_us(), "port": sample.ingress_port(), "bytes": hex(sample.bytes()), "sent": sent,
             "passes": passes, "text": text, "otherwise": otherwise(sample, output), "fault": output.why_lost() })
 }
@@ -68,19 +68,4 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-/// Records events, and where headers were first extracted.
-struct Watcher<'a> {
-    events: Events<'a>,
-    headers: Extracted,
-}
-
-impl Observer for Watcher<'_> {
-    fn event(&mut self, event: &Event<'_>) {
-        if let Event::Extract { header, offset, length, .. } = event {
-            self.headers.entry(*header).or_insert((*offset, *length));
-        }
-        self.events.event(event);
-    }
 }

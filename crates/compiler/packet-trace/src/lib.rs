@@ -8,8 +8,12 @@ use serde_json::{Map, Value as Json, json};
 #[derive(Debug)]
 pub struct Events<'a> {
     pipeline: &'a Pipeline,
+    /// Lines before those of `text`.
+    lines: String,
     text: Trace<'a>,
     passes: Vec<Pass>,
+    /// The ports that there are, if that is known.
+    ports: Option<Vec<u32>>,
 }
 
 /// What happens from the beginning of the parser on.
@@ -23,7 +27,17 @@ struct Pass {
 impl<'a> Events<'a> {
     /// Creates a collection without events, for this program.
     pub fn new(pipeline: &'a Pipeline) -> Events<'a> {
-        Events { pipeline, text: Trace::new(pipeline), passes: Vec::new() }
+        Events { pipeline, lines: String::new(), text: Trace::new(pipeline), passes: Vec::new(), ports: None }
+    }
+
+    /// As [`Events::new`], of a switch with these ports: it drops packets that the program sends to others.
+    pub fn in_switch(pipeline: &'a Pipeline, ports: Vec<u32>) -> Events<'a> {
+        Events { ports: Some(ports), ..Events::new(pipeline) }
+    }
+
+    /// Whether a packet can leave at a port.
+    pub fn has_port(&self, port: u16) -> bool {
+        self.ports.as_ref().is_none_or(|ports| ports.contains(&port.into()))
     }
 
     /// Returns the text and the passes of the packet since the last call.
@@ -32,7 +46,14 @@ impl<'a> Events<'a> {
             |copies: Vec<Vec<Json>>| copies.into_iter().map(|events| json!({ "events": events })).collect::<Vec<_>>();
         let passes = std::mem::take(&mut self.passes);
         let passes = passes.into_iter().map(|pass| json!({ "events": pass.events, "copies": copies(pass.copies) }));
-        (self.text.take(), passes.collect())
+        (std::mem::take(&mut self.lines) + &self.text.take(), passes.collect())
+    }
+
+    /// The program has sent a packet to a port that is not there.
+    fn no_such_port(&mut self, port: u16) {
+        self.lines += &self.text.take();
+        self.lines += &format!("  => dropped: there is no port {port} (counted as no_such_port)\n");
+        self.add("decision", Span::none(), json!({ "to": "drop", "reason": "no_such_port", "port": port }));
     }
 
     /// Adds an event to the packet at hand.
@@ -111,6 +132,11 @@ impl<'a> Events<'a> {
 
 impl Observer for Events<'_> {
     fn event(&mut self, event: &Event<'_>) {
+        if let Event::Decision(Decision::Sent { port, .. }) = event
+            && !self.has_port(*port)
+        {
+            return self.no_such_port(*port);
+        }
         self.text.event(event);
         let pipeline = self.pipeline;
         let hex = |values: &[Value]| values.iter().map(|v| format!("{:#x}", v.bits)).collect::<Vec<_>>();
@@ -167,17 +193,17 @@ impl Observer for Events<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::Arc;
 
     use hopwright_interp::Interp;
 
     use super::*;
 
+    const L2: &str = include_str!("../../../../examples/l2.p4");
+
     #[test]
     fn a_packet_that_no_entry_matches_is_dropped_by_ingress() {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples/l2.p4");
-        let compiled = hopwright_driver::compile_file(&program, &Default::default(), true);
+        let compiled = hopwright_driver::compile_text("l2.p4", L2, &Default::default(), true);
         let pipeline = Arc::new(compiled.pipeline.unwrap());
         let mut interp = Interp::new(pipeline.clone()).unwrap();
         let mut events = Events::new(&pipeline);
@@ -196,5 +222,27 @@ mod tests {
         assert!(table["file"].as_str().unwrap().ends_with("l2.p4") && table["line"].is_u64());
         assert_eq!(found.last().unwrap(), &json!({ "event": "decision", "to": "drop", "reason": "ingress" }));
         assert_eq!(events.take().1, json!([]));
+    }
+
+    #[test]
+    fn a_switch_drops_what_goes_to_a_port_that_it_does_not_have() {
+        let pipeline = hopwright_driver::compile_text("l2.p4", L2, &Default::default(), true).pipeline.unwrap();
+        let sent = |ports: Option<Vec<u32>>| {
+            let mut events = match ports {
+                Some(ports) => Events::in_switch(&pipeline, ports),
+                None => Events::new(&pipeline),
+            };
+            events.event(&Event::Enter(Stage::Deparser));
+            events.event(&Event::Decision(Decision::Sent { port: 70, length: 60 }));
+            let (text, passes) = events.take();
+            (text, passes[0]["events"][1].clone())
+        };
+        let there = json!({ "event": "decision", "to": "port", "port": 70, "length": 60 });
+        for ports in [None, Some(vec![1, 70])] {
+            assert_eq!(sent(ports), ("  deparser\n  => sent to port 70, 60 bytes\n".into(), there.clone()));
+        }
+        let dropped = json!({ "event": "decision", "to": "drop", "reason": "no_such_port", "port": 70 });
+        let text = "  deparser\n  => dropped: there is no port 70 (counted as no_such_port)\n";
+        assert_eq!(sent(Some(vec![1, 7])), (text.into(), dropped));
     }
 }

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hopwright_dataplane::{Sample, Sampling, ShadowExecution, Verdict};
-use hopwright_interp::{Event, Observer, Output, Trace};
+use hopwright_dataplane::{Sample, Sampling, ShadowExecution, Tenant, Verdict};
+use hopwright_interp::{Event, Observer, Output};
 use hopwright_ir::{HeaderId, Pipeline, bits};
+use hopwright_packet_trace::Events;
 use num_bigint::BigUint;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -105,8 +106,9 @@ impl Watch {
                 let _ = to.blocking_send(Err(failure.status()));
                 return;
             }
-            let Watch { sampling, follower, conditions, .. } = self;
-            let Some(Some(packet)) = sampling.next(TICK, |sample| follow(follower, conditions, sample)) else {
+            let Watch { device, sampling, follower, conditions, .. } = self;
+            let follow = |sample: &Sample| follow(device.tenant(), follower, conditions, sample);
+            let Some(Some(packet)) = sampling.next(TICK, follow) else {
                 continue;
             };
             self.left -= 1;
@@ -133,20 +135,28 @@ fn follower(device: &Device) -> Result<ShadowExecution> {
 }
 
 /// The interpreter's trace of a packet; `None` if the packet does not meet the conditions.
-fn follow(follower: &mut ShadowExecution, conditions: &Conditions, sample: &Sample) -> Option<trace::Packet> {
+fn follow(
+    tenant: &Tenant,
+    follower: &mut ShadowExecution,
+    conditions: &Conditions,
+    sample: &Sample,
+) -> Option<trace::Packet> {
     let pipeline = follower.vdp().pipeline().clone();
-    let mut watcher = Watcher { trace: Trace::new(&pipeline), headers: HashMap::new() };
+    let mut watcher = Watcher::new(&pipeline, tenant);
     let output = follower.process(sample.bytes(), sample.ingress_port() as u16, sample.time_us(), &mut watcher);
-    if !conditions.hold(sample.bytes(), &watcher.headers) {
+    if !conditions.hold(sample.bytes(), &watcher) {
         return None;
     }
-    let sent = |s: &hopwright_interp::Sent| trace::Sent { port: u32::from(s.port), bytes: s.bytes.clone().into() };
+    let left = output.sent.iter().filter(|s| watcher.events.has_port(s.port));
+    let sent = left.map(|s| trace::Sent { port: u32::from(s.port), bytes: s.bytes.clone().into() }).collect();
+    let (text, passes) = watcher.events.take();
     Some(trace::Packet {
         time_us: sample.time_us(),
         ingress_port: sample.ingress_port(),
         bytes: sample.bytes().to_vec().into(),
-        lines: watcher.trace.take().lines().map(str::to_string).collect(),
-        sent: output.sent.iter().map(sent).collect(),
+        lines: text.lines().map(str::to_string).collect(),
+        passes: passes.to_string(),
+        sent,
         otherwise: otherwise(sample, &output),
         fault: output.fault.map(|f| f.message).unwrap_or_default(),
     })
@@ -165,14 +175,23 @@ pub fn otherwise(sample: &Sample, output: &Output) -> String {
     }
 }
 
-/// Records the trace, and where headers were first extracted.
-struct Watcher<'a> {
-    trace: Trace<'a>,
-    headers: Extracted,
+/// Records what happens to a packet.
+#[derive(Debug)]
+pub struct Watcher<'a> {
+    /// What happened.
+    pub events: Events<'a>,
+    /// Offset and length in bytes of each header where it was first extracted.
+    headers: HashMap<HeaderId, (usize, usize)>,
 }
 
-/// Offset and length in bytes of each header where it was first extracted.
-pub type Extracted = HashMap<HeaderId, (usize, usize)>;
+impl<'a> Watcher<'a> {
+    /// For one packet of a tenant with this program.
+    pub fn new(pipeline: &'a Pipeline, tenant: &Tenant) -> Watcher<'a> {
+        let ports = tenant.ports().into_iter().map(|port| port.number);
+        let ports = ports.chain(tenant.cpu_ports().into_iter().flatten()).collect();
+        Watcher { events: Events::in_switch(pipeline, ports), headers: HashMap::new() }
+    }
+}
 
 /// What a packet's header fields must be for it to be traced.
 pub struct Conditions(Vec<Condition>);
@@ -189,9 +208,9 @@ impl Conditions {
         conditions.iter().map(|text| condition(pipeline, text)).collect::<Result<_>>().map(Conditions)
     }
 
-    /// Whether all of them hold for a packet in which these headers were extracted.
-    pub fn hold(&self, packet: &[u8], headers: &Extracted) -> bool {
-        self.0.iter().all(|condition| condition.holds(packet, headers))
+    /// Whether all of them hold for a packet that has been watched.
+    pub fn hold(&self, packet: &[u8], watcher: &Watcher<'_>) -> bool {
+        self.0.iter().all(|condition| condition.holds(packet, watcher))
     }
 }
 
@@ -206,13 +225,13 @@ impl Observer for Watcher<'_> {
         if let Event::Extract { header, offset, length, .. } = event {
             self.headers.entry(*header).or_insert((*offset, *length));
         }
-        self.trace.event(event);
+        self.events.event(event);
     }
 }
 
 impl Condition {
-    fn holds(&self, packet: &[u8], headers: &Extracted) -> bool {
-        let Some((offset, length)) = headers.get(&self.header) else { return false };
+    fn holds(&self, packet: &[u8], watcher: &Watcher<'_>) -> bool {
+        let Some((offset, length)) = watcher.headers.get(&self.header) else { return false };
         let Some(bytes) = packet.get(*offset..*offset + *length) else { return false };
         let below = match self.place {
             Place::FromStart(before) => (bytes.len() as u32 * 8).checked_sub(before + self.width),

@@ -264,8 +264,13 @@ fn log_ports(switch: &Switch, how: &[(u32, String)]) {
 /// Starts to log a line for each packet, until the switch stops.
 fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
     let (switch, sampling) = (switch.clone(), switch.default_tenant().sample(None)?);
-    let line = |sample: &Sample| {
+    let tenant = switch.default_tenant().clone();
+    let has_port = move |number| {
+        tenant.cpu_ports().contains(&Some(number)) || tenant.ports().iter().any(|port| port.number == number)
+    };
+    let line = move |sample: &Sample| {
         let became = match (sample.verdict(), sample.egress_port()) {
+            (_, Some(port)) if !has_port(port) => format!("dropped: there is no port {port}"),
             (_, Some(port)) => format!("to port {port}"),
             (Verdict::NoHeadroom, _) => "lost: it grew beyond the room in its buffer".into(),
             (Verdict::Fault, _) => "lost: the program ran into a fault".into(),
@@ -276,7 +281,7 @@ fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
     let log = move || {
         let mut lost = 0;
         while !switch.stopping() {
-            sampling.next(LOG_TICK, line);
+            sampling.next(LOG_TICK, &line);
             if sampling.lost() > lost {
                 tracing::warn!("{} packets are not in the log: too many came", sampling.lost() - lost);
                 lost = sampling.lost();

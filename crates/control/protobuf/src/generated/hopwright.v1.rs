@@ -44,6 +44,9 @@ pub struct Packet {
     /// What went wrong in the program.
     #[prost(string, tag = "7")]
     pub fault: ::prost::alloc::string::String,
+    /// What happened, as the value of `passes` in JSON (docs/packet-traces.md).
+    #[prost(string, tag = "8")]
+    pub passes: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Sent {

@@ -2,7 +2,7 @@
 
 use hopwright_interp::changed_ranges;
 use hopwright_p4runtime::proto::trace::{Packet, WatchRequest};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::connect;
 use crate::cli::control::TraceArgs;
@@ -45,11 +45,13 @@ fn print(number: u64, packet: &Packet, args: &TraceArgs) {
             .map(|s| json!({ "port": s.port, "length": s.bytes.len(), "change": change(&s.bytes) }))
             .collect();
         let or_null = |text: &str| (!text.is_empty()).then(|| text.to_string());
+        // A switch of an earlier version sends the lines alone.
+        let passes: Value = serde_json::from_str(&packet.passes).unwrap_or_default();
         println!(
             "{}",
             json!({ "packet": number, "time_us": packet.time_us, "port": packet.ingress_port,
                     "length": packet.bytes.len(), "bytes": hex(&packet.bytes), "sent": sent, "trace": packet.lines,
-                    "otherwise": or_null(&packet.otherwise), "fault": or_null(&packet.fault) })
+                    "passes": passes, "otherwise": or_null(&packet.otherwise), "fault": or_null(&packet.fault) })
         );
         return;
     }
