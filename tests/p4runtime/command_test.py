@@ -146,6 +146,37 @@ class Command(unittest.TestCase):
         self.assertIn("cannot reach a switch", hopwright("table", "--tls-ca", __file__, ok=False))
 
 
+    def complete(self, *words):
+        """What bash proposes for the last of these words, which it has divided at `=` and `:`."""
+        script = subprocess.run([HOPWRIGHT, "completion", "bash"], capture_output=True, text=True, check=True).stdout
+        script += """
+            COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_TYPE=9
+            _clap_complete_hopwright hopwright "${@: -1}" "${@: -2:1}"
+            printf '%s\\n' "${COMPREPLY[@]}"
+        """
+        path = f"{pathlib.Path(HOPWRIGHT).parent}:{os.environ['PATH']}"
+        done = subprocess.run(["bash", "-c", script, "bash", "hopwright", *words], env={**os.environ, "PATH": path}, capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return [word for word in done.stdout.splitlines() if word and not word.startswith("-")]
+
+    def test_shells_propose_names_of_the_program(self):
+        self.assertEqual(self.complete("table", "sho"), ["show"])
+        self.assertEqual(self.complete("table", "show", "ipv"), ["ipv4_lpm"])
+        self.assertEqual(self.complete("counter", "show", ""), ["by_port", "routed"])
+        self.assertEqual(self.complete("register", "set", "l"), ["last_source"])
+        self.assertEqual(self.complete("table", "add", "ipv4_lpm", ""), ["dst=", "forward", "punt", "drop", "NoAction"])
+        self.assertEqual(self.complete("table", "add", "ipv4_lpm", "dst", "=", ""), [])
+        self.assertEqual(self.complete("table", "add", "ipv4_lpm", "dst", "=", "10.0.0.0/8", "f"), ["forward"])
+        self.assertEqual(self.complete("table", "add", "ipv4_lpm", "dst=10.0.0.0/8", "forward", "port", "=", "1", ""), ["dst="])
+        self.assertEqual(self.complete("table", "delete", "acl", "src", "=", "10.0.0.1", ""), ["protocol=", "ttl=", "priority="])
+        self.assertEqual(self.complete("table", "default", "ipv4_lpm", "p"), ["punt"])
+        self.assertEqual(self.complete("table", "--server", "127.0.0.1", ":", "9559", "show", "ipv"), ["ipv4_lpm"])
+        # There is no such switch, and no such table.
+        self.assertEqual(self.complete("table", "--server", "127.0.0.1", ":", "1", "show", "ipv"), [])
+        self.assertEqual(self.complete("table", "add", "none", "d"), [])
+
+
 class Balance(unittest.TestCase):
     """Meters, and tables with action profiles."""
 
@@ -211,6 +242,20 @@ class Trace(unittest.TestCase):
         self.assertEqual(hopwright("counter", "show", "by_port").splitlines()[0], "3: 1 packets, 60 bytes")
         self.assertEqual(hopwright("counter", "show", "routed"), "hdr.ipv4.dst=10.1.2.0/24: 1 packets, 60 bytes\n# 1 more are zero\n")
 
+    def test_a_port_that_is_not_there(self):
+        hopwright("table", "add", "ipv4_lpm", "dst=10.0.0.0/8 => forward(dst=0x11, port=70)")
+        watch = self.watch("-n", "1")
+        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
+        text = watch.communicate(timeout=PATIENCE)[0]
+        self.assertIn("=> dropped: there is no port 70 (counted as no_such_port)", text)
+        self.assertNotIn("sent to port", text)
+        self.assertNotIn("out of port", text)
+        watch = self.watch("-n", "1", "--json")
+        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
+        packet = json.loads(watch.communicate(timeout=PATIENCE)[0])
+        self.assertEqual(packet["sent"], [])
+        self.assertEqual(packet["passes"][0]["copies"][0]["events"][-1], {"event": "decision", "to": "drop", "reason": "no_such_port", "port": 70})
+
     def test_filters(self):
         watch = self.watch("-n", "2", "--json", "--port", "1", "--where", "ipv4.dst=10.0.0.0/8", "-w", "hdr.ipv4.ttl=7")
         for port, dst, ttl in [(0, "10.0.0.1", 7), (1, "11.0.0.1", 7), (1, "10.0.0.1", 8), (1, "10.0.0.1", 7), (1, "10.2.0.1", 7)]:
@@ -231,6 +276,12 @@ class Trace(unittest.TestCase):
         self.switch.send(1, ipv4("10.9.9.9", "10.1.2.3"))
         second = json.loads(watch.stdout.readline())
         self.assertEqual([s["port"] for s in second["sent"]], [1])
+        # As `replay --trace --json` has it.
+        tables = [[e for e in packet["passes"][0]["events"] if e["event"] == "table"][-1] for packet in (first, second)]
+        self.assertEqual([(t["table"], t["hit"], t["action"]) for t in tables],
+                         [("MyIngress.ipv4_lpm", False, "MyIngress.drop"), ("MyIngress.ipv4_lpm", True, "MyIngress.forward")])
+        key = {"name": "hdr.ipv4.dst", "match": "lpm", "value": "10.1.2.3", "entry": "10.0.0.0/8"}
+        self.assertEqual(tables[1]["keys"], [key])
         self.assertEqual(hopwright("register", "show", "last_source", "0"), "0: 168364297\n")
 
     def test_many_packets(self):
@@ -242,20 +293,6 @@ class Trace(unittest.TestCase):
             self.assertEqual(json.loads(watch.stdout.readline())["length"], 60)
         watch.send_signal(signal.SIGINT)
         watch.communicate(timeout=PATIENCE)
-    def test_a_port_that_is_not_there(self):
-        hopwright("table", "add", "ipv4_lpm", "dst=10.0.0.0/8 => forward(dst=0x11, port=70)")
-        watch = self.watch("-n", "1")
-        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
-        text = watch.communicate(timeout=PATIENCE)[0]
-        self.assertIn("=> dropped: there is no port 70 (counted as no_such_port)", text)
-        self.assertNotIn("sent to port", text)
-        self.assertNotIn("out of port", text)
-        watch = self.watch("-n", "1", "--json")
-        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
-        packet = json.loads(watch.communicate(timeout=PATIENCE)[0])
-        self.assertEqual(packet["sent"], [])
-        self.assertEqual(packet["passes"][0]["copies"][0]["events"][-1], {"event": "decision", "to": "drop", "reason": "no_such_port", "port": 70})
-
         # Nobody looks any more, and somebody else may.
         for _ in range(5):
             watch = self.watch("-n", "1")
@@ -276,12 +313,6 @@ class Run(unittest.TestCase):
             self.addCleanup(ip, "link", "del", f"sw{n}")
         ip("link", "set", "sw0", "up")
 
-        # As `replay --trace --json` has it.
-        tables = [[e for e in packet["passes"][0]["events"] if e["event"] == "table"][-1] for packet in (first, second)]
-        self.assertEqual([(t["table"], t["hit"], t["action"]) for t in tables],
-                         [("MyIngress.ipv4_lpm", False, "MyIngress.drop"), ("MyIngress.ipv4_lpm", True, "MyIngress.forward")])
-        key = {"name": "hdr.ipv4.dst", "match": "lpm", "value": "10.1.2.3", "entry": "10.0.0.0/8"}
-        self.assertEqual(tables[1]["keys"], [key])
     def refused(self, *args, program=HERE / "basic.p4", command=(HOPWRIGHT,)):
         return self.run_for(1, *args, program=program, command=command)
 

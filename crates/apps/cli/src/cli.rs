@@ -262,7 +262,8 @@ pub(crate) enum Command {
     Bench(bench::BenchArgs),
     /// Print a script that makes a shell complete this command
     ///
-    /// For bash: hopwright completion bash > /etc/bash_completion.d/hopwright. Packages install the scripts for bash, fish and zsh.
+    /// For bash: hopwright completion bash > /etc/bash_completion.d/hopwright. Packages install the scripts for bash, fish and zsh. They call
+    /// the command, which proposes tables, keys, actions and the like of the running switch, too.
     Completion {
         /// The shell
         shell: clap_complete::Shell,

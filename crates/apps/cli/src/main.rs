@@ -7,6 +7,7 @@ mod output;
 mod cli;
 mod commands;
 mod compile;
+mod completion;
 mod engine;
 mod failure;
 mod features;
@@ -19,7 +20,7 @@ mod progress;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use cli::{Cli, Command};
 use failure::Failure;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     if let Some((name, arguments)) = commands::bmv2::called_as(std::env::args_os()) {
         return commands::bmv2::run(name, arguments);
     }
+    completion::answer();
     let cli = Cli::try_parse().unwrap_or_else(|error| features::explain(&error).unwrap_or(error).exit());
     #[cfg(feature = "bmv2")]
     if let Command::As(args) = &cli.command {
@@ -118,7 +120,7 @@ fn run(command: Command, logging: Logging) -> Result<(), Failure> {
         Command::Bench(args) => commands::bench::run(&args.command),
         Command::Completion { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "hopwright", &mut script);
+            completion::write(shell, &mut script)?;
             print!("{}", String::from_utf8_lossy(&script));
             Ok(())
         }

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+
+use crate::completion::switch;
 
 /// Options that select a switch.
 #[derive(Args, Debug, Clone)]
@@ -78,6 +81,7 @@ pub(crate) enum TableCommand {
     /// Print a table's entries, each in the form that `add` takes, and its default action
     Show {
         /// The table; all tables if it is omitted
+        #[arg(add = ArgValueCandidates::new(switch::tables))]
         name: Option<String>,
     },
     /// Add an entry
@@ -89,6 +93,7 @@ pub(crate) enum TableCommand {
     /// Add entries from a file, one per line, each as after `add NAME`; # starts a comment
     Load {
         /// The table
+        #[arg(add = ArgValueCandidates::new(switch::tables))]
         name: String,
         /// The entries; - for standard input
         #[arg(value_name = "FILE")]
@@ -104,9 +109,10 @@ pub(crate) enum TableCommand {
     /// Delete an entry, or all of them
     Delete {
         /// The table
+        #[arg(add = ArgValueCandidates::new(switch::tables))]
         name: String,
         /// Keys, and priority=NUMBER in tables with priorities
-        #[arg(value_name = "KEY=VALUE", required_unless_present = "all")]
+        #[arg(value_name = "KEY=VALUE", required_unless_present = "all", add = ArgValueCandidates::new(switch::entry_keys))]
         entry: Vec<String>,
         /// All entries
         #[arg(long, conflicts_with = "entry")]
@@ -115,9 +121,10 @@ pub(crate) enum TableCommand {
     /// Print a table's default action, or set it
     Default {
         /// The table
+        #[arg(add = ArgValueCandidates::new(switch::tables))]
         name: String,
         /// ACTION(PARAMETER=VALUE, …)
-        #[arg(value_name = "ACTION")]
+        #[arg(value_name = "ACTION", add = ArgValueCandidates::new(switch::default_action))]
         action: Vec<String>,
         /// Restore the program's
         #[arg(long, conflicts_with = "action")]
@@ -129,9 +136,10 @@ pub(crate) enum TableCommand {
 #[command(after_help = "`hopwright table --help` has the forms of values and examples.")]
 pub(crate) struct EntryArgs {
     /// The table
+    #[arg(add = ArgValueCandidates::new(switch::tables))]
     pub name: String,
     /// KEY=VALUE … => ACTION(PARAMETER=VALUE, …), in quotes; or without => and parentheses, which a shell would take
-    #[arg(value_name = "ENTRY", required = true)]
+    #[arg(value_name = "ENTRY", required = true, add = ArgValueCandidates::new(switch::entry))]
     pub entry: Vec<String>,
 }
 
@@ -158,6 +166,7 @@ pub(crate) enum CounterCommand {
     /// Print a counter's cells that are not zero, or one; of a table's counter, those of its entries
     Show {
         /// The counter; all counters if it is omitted
+        #[arg(add = ArgValueCandidates::new(switch::counters))]
         name: Option<String>,
         /// One cell
         index: Option<u64>,
@@ -168,6 +177,7 @@ pub(crate) enum CounterCommand {
     /// Set a counter's cells to zero, or one
     Reset {
         /// The counter
+        #[arg(add = ArgValueCandidates::new(switch::counters))]
         name: String,
         /// One cell
         index: Option<u64>,
@@ -197,6 +207,7 @@ pub(crate) enum RegisterCommand {
     /// Print a register's cells that are not zero, or one
     Show {
         /// The register
+        #[arg(add = ArgValueCandidates::new(switch::registers))]
         name: String,
         /// One cell
         index: Option<u64>,
@@ -207,6 +218,7 @@ pub(crate) enum RegisterCommand {
     /// Set one cell of a register, or all of them
     Set {
         /// The register
+        #[arg(add = ArgValueCandidates::new(switch::registers))]
         name: String,
         /// Cell and value; with --all, value
         #[arg(value_name = "[INDEX] VALUE", num_args = 1..=2, required = true)]
@@ -242,6 +254,7 @@ pub(crate) enum MeterCommand {
     /// Print the cells that have rates, or one; of a table's meter, those of its entries
     Show {
         /// The meter
+        #[arg(add = ArgValueCandidates::new(switch::meters))]
         name: String,
         /// One cell
         index: Option<u64>,
@@ -249,6 +262,7 @@ pub(crate) enum MeterCommand {
     /// Set the rates of a cell; `off`: every packet is green
     Set {
         /// The meter
+        #[arg(add = ArgValueCandidates::new(switch::meters))]
         name: String,
         /// Cell; `all`; or of a table's meter the entry's keys: KEY=VALUE …
         #[arg(value_name = "INDEX")]

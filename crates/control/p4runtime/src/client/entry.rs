@@ -129,6 +129,12 @@ impl WrittenAction {
 }
 
 impl Names {
+    /// Whether a table's entries have priorities.
+    pub fn has_priority(&self, table: &p4::Table) -> bool {
+        let ordered = |kind: MatchKind| kind.info().precedence == Precedence::Priority;
+        table.match_fields.iter().any(|f| kind(f).is_some_and(ordered))
+    }
+
     /// The keys of an entry; with an action if it has one.
     ///
     /// # Errors
@@ -155,7 +161,7 @@ impl Names {
             entry.priority = priority
                 .ok_or_else(|| ClientError::Text(format!("priority `{text}`: expected a number above zero")))?;
         }
-        match (has_priority(table), entry.priority) {
+        match (self.has_priority(table), entry.priority) {
             (true, 0) => {
                 return Err(ClientError::Text(
                     "the table's entries need priority=NUMBER, such as priority=10; the highest wins".into(),
@@ -284,12 +290,6 @@ fn id(preamble: &Option<p4::Preamble>) -> u32 {
 
 fn kind(field: &p4::MatchField) -> Option<MatchKind> {
     field.r#match.as_ref().and_then(match_kind)
-}
-
-/// Whether a table's entries have priorities.
-fn has_priority(table: &p4::Table) -> bool {
-    let ordered = |kind: MatchKind| kind.info().precedence == Precedence::Priority;
-    table.match_fields.iter().any(|f| kind(f).is_some_and(ordered))
 }
 
 /// A counter's value.

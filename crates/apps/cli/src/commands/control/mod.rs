@@ -13,7 +13,7 @@ use crate::cli::control::SwitchArgs;
 use crate::failure::Failure;
 
 /// Connects to the switch that the options select.
-fn connect(args: &SwitchArgs) -> Result<Client, Failure> {
+pub(crate) fn connect(args: &SwitchArgs) -> Result<Client, Failure> {
     let tls = args.tls_ca.clone().map(|ca| ClientTls {
         ca,
         name: args.tls_name.clone(),
