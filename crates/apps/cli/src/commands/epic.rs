@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use hopwright_dataplane::{FrameSize, Pool, Port, wall_clock_us};
 use hopwright_epic::destination::Receipt;
 use hopwright_epic::network::{Endpoint, Network};
@@ -54,11 +55,11 @@ impl Device {
         Ok(Device { port, pool: Pool::new(1024, FrameSize::JUMBO)? })
     }
 
-    fn send(&mut self, packet: &Packet) -> Result<(), String> {
+    fn send(&mut self, packet: &Packet) -> anyhow::Result<()> {
         let mut frame = vec![0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 9];
         frame.extend(ETHERTYPE.to_be_bytes());
         frame.extend(packet.encode());
-        let filled = self.pool.take_filled(&frame).ok_or("the packet is too long")?;
+        let filled = self.pool.take_filled(&frame).context("the packet is too long")?;
         self.port.transmit(&mut self.pool, &mut vec![filled]);
         Ok(())
     }
@@ -99,25 +100,24 @@ fn seal(
     counter: u32,
     next_hdr: u8,
     payload: Vec<u8>,
-) -> Result<Sealed, String> {
+) -> anyhow::Result<Sealed> {
     let timestamp = now_s();
-    let path = network.path(src.0, dst.0, timestamp - PATH_AGE_S).map_err(|e| e.to_string())?;
-    let keys = network.keys(src, dst).map_err(|e| e.to_string())?;
+    let path = network.path(src.0, dst.0, timestamp - PATH_AGE_S)?;
+    let keys = network.keys(src, dst)?;
     let message = Message { level, src, dst, timestamp, counter, next_hdr, payload };
-    source::seal(message, &path, Some(&keys)).map_err(|e| e.to_string())
+    Ok(source::seal(message, &path, Some(&keys))?)
 }
 
 fn send(args: &EpicSendArgs) -> Result<(), Failure> {
     let network = read(&args.host.network)?;
     let level = Level::try_from(args.level).map_err(Failure::message)?;
     let (src, dst) = (args.host.host, args.to);
-    let keys = network.keys(src, dst).map_err(Failure::message)?;
+    let keys = network.keys(src, dst)?;
     let mut device = Device::open(&args.host)?;
     let mut failed = 0;
     for counter in 0..args.count {
-        let sealed = seal(&network, level, (src, dst), counter, MESSAGE, args.payload.clone().into_bytes())
-            .map_err(Failure::message)?;
-        device.send(&sealed.packet).map_err(Failure::message)?;
+        let sealed = seal(&network, level, (src, dst), counter, MESSAGE, args.payload.clone().into_bytes())?;
+        device.send(&sealed.packet)?;
         if level < Level::L3 {
             println!("sent {counter}");
             continue;
@@ -187,7 +187,7 @@ fn report(Arrival { packet, verdict, .. }: &Arrival) {
 }
 
 /// Tells the source what has arrived.
-fn answer(device: &mut Device, network: &Network, host: Endpoint, arrival: &Arrival) -> Result<(), String> {
+fn answer(device: &mut Device, network: &Network, host: Endpoint, arrival: &Arrival) -> anyhow::Result<()> {
     let packet = &arrival.packet;
     let receipt = Receipt::new(packet, &arrival.key).encode();
     let to = (packet.src_ia, packet.src);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize;
 
 use super::Chip;
@@ -75,29 +76,26 @@ impl Conf {
     /// # Errors
     /// If the file is not one, or is for what one switch does not do.
     pub(super) fn read(file: &Path, install: &Path) -> Result<Conf, Failure> {
-        let wrong = |reason: String| Failure::message(format!("{}: {reason}", file.display()));
-        let text = std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
-        Conf::of(&text, install).map_err(wrong)
+        Ok(read(file).and_then(|text| Conf::of(&text, install)).with_context(|| file.display().to_string())?)
     }
 
-    fn of(text: &str, install: &Path) -> Result<Conf, String> {
-        let File { chip_list, mut p4_devices, p4_program_list } =
-            serde_json::from_str(text).map_err(|e| e.to_string())?;
+    fn of(text: &str, install: &Path) -> anyhow::Result<Conf> {
+        let File { chip_list, mut p4_devices, p4_program_list } = serde_json::from_str(text)?;
         let family = chip_list.first().map_or("tofino", |chip| &chip.chip_family);
-        let chip = Chip::of(family).ok_or_else(|| format!("chip_family: no chip is called {family}"))?;
+        let chip = Chip::of(family).with_context(|| format!("chip_family: no chip is called {family}"))?;
         p4_devices.extend(p4_program_list.into_iter().map(OldProgram::device));
         let [device] = p4_devices.as_mut_slice() else {
-            return Err(format!("{} devices; a process is one device here", p4_devices.len()));
+            bail!("{} devices; a process is one device here", p4_devices.len());
         };
         let [program] = device.programs.as_mut_slice() else {
             let names: Vec<&str> = device.programs.iter().map(|program| program.program_name.as_str()).collect();
-            return Err(format!(
+            bail!(
                 "{} programs ({}); a device runs one here, and `hopwright switch` several, each with ports of its own",
                 names.len(),
                 names.join(", ")
-            ));
+            );
         };
-        let first = program.pipelines.first().ok_or_else(|| "p4_pipelines is empty".to_string())?;
+        let first = program.pipelines.first().context("p4_pipelines is empty")?;
         Ok(Conf {
             device: device.device_id,
             program: program.program_name.clone(),
@@ -165,20 +163,20 @@ struct Named {
 /// # Errors
 /// If the file is not one.
 pub(super) fn ports(file: &Path) -> Result<Vec<Interface>, Failure> {
-    let wrong = |reason: String| Failure::message(format!("{}: {reason}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
-    ports_of(&text).map_err(wrong)
+    Ok(read(file).and_then(|text| ports_of(&text)).with_context(|| file.display().to_string())?)
 }
 
-fn ports_of(text: &str) -> Result<Vec<Interface>, String> {
-    let Ports { port_to_veth, port_to_if } = serde_json::from_str(text).map_err(|e| e.to_string())?;
+fn read(file: &Path) -> anyhow::Result<String> {
+    Ok(std::fs::read_to_string(file)?)
+}
+
+fn ports_of(text: &str) -> anyhow::Result<Vec<Interface>> {
+    let Ports { port_to_veth, port_to_if } = serde_json::from_str(text)?;
     let veths = port_to_veth.iter().map(|p| Interface { number: p.device_port, name: format!("veth{}", p.veth1) });
     let named = port_to_if.into_iter().map(|p| Interface { number: p.device_port, name: p.interface });
     let ports: Vec<Interface> = veths.chain(named).collect();
-    match ports.is_empty() {
-        true => Err("expected PortToVeth or PortToIf, with ports".into()),
-        false => Ok(ports),
-    }
+    ensure!(!ports.is_empty(), "expected PortToVeth or PortToIf, with ports");
+    Ok(ports)
 }
 
 #[cfg(test)]
@@ -221,7 +219,7 @@ mod tests {
             (r#"{"chip_list": [{"chip_family": "x"}]}"#.to_string(), "chip_family: no chip is called x"),
             ("[".to_string(), "EOF while parsing"),
         ] {
-            let error = Conf::of(&text, Path::new("/")).unwrap_err();
+            let error = Conf::of(&text, Path::new("/")).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{text}: {error}");
         }
     }
