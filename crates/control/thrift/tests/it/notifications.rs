@@ -11,7 +11,7 @@ use hopwright_thrift::{NotificationAddress, Options, Server, Switch};
 
 #[test]
 fn a_subscriber_gets_the_samples_of_a_digest() {
-    let text = include_str!("../../../../tests/thrift/learn.p4");
+    let text = include_str!("../../../../../tests/thrift/learn.p4");
     let pipeline = Arc::new(compile_text("learn.p4", text, &Default::default(), true).pipeline.unwrap());
     let vdp = VirtualDataPlane::new(pipeline, EngineKind::Interp).unwrap();
     let pool = Pool::new(64, FrameSize { headroom: 64, data: 256 }).unwrap();

@@ -7,7 +7,7 @@ use hopwright_driver::compile_text;
 use hopwright_p4runtime::{Device, EnginePolicy, Packets, Program};
 use hopwright_thrift::{SharedModel, commands};
 
-const SOURCE: &str = include_str!("../../../../tests/thrift/tables.p4");
+const SOURCE: &str = include_str!("../../../../../tests/thrift/tables.p4");
 const COMMANDS: &str = "
     table_add routes forward 10.0.0.0/8 => 02:00:00:00:00:11 1
     table_add routes drop 10.9.0.0/16 =>

@@ -1,0 +1,4 @@
+//! Files of commands, and notifications.
+
+mod import;
+mod notifications;
