@@ -10,11 +10,6 @@
 // "packet" is level, kinds and address of the source, timestamp, counter and length. MACs but that of the AS are CBC-MACs;
 // the first block says how long the message is.
 
-// The message of a hop authenticator: SCION's.
-bit<128> hop_block(in bit<16> seg_id, in bit<32> timestamp, in hop_t hop) {
-    return 16w0 ++ seg_id ++ timestamp ++ 8w0 ++ hop.exp_time ++ hop.cons_ingress ++ hop.cons_egress ++ 16w0;
-}
-
 // The key between an AS and a host of another AS, AS-host key of DRKey: two steps of a CBC-MAC (AES-128) from the AS's secret
 // for EPIC. https://docs.scion.org/en/latest/cryptography/drkey.html
 control DeriveSourceKey(in headers_t hdr, out bit<128> key) {

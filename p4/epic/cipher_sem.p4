@@ -6,6 +6,15 @@
 
 #include "sem_tables.p4"
 
+control Sem(in bit<128> key, in bit<128> block, out bit<128> result) {
+    Permutation() permutation;
+
+    apply {
+        permutation.apply(block ^ key, result);
+        result = result ^ key;
+    }
+}
+
 control AuthenticateHop(in bit<128> block, out bit<128> tag) {
     Sem() sem;
     bit<128> as_key = 0;

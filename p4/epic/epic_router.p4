@@ -33,6 +33,9 @@
 #include "authenticators.p4"
 #include "duplicates.p4"
 
+// Port of the control plane.
+const bit<9> CPU_PORT = 510;
+
 // A packet's timestamp counts whole seconds. It is good for two of them; clocks may differ by one.
 const bit<32> LIFETIME_S = 2;
 const bit<32> SKEW_S     = 1;

@@ -1,5 +1,49 @@
-// From the frame to the current hop field. What makes it impossible to go on is an error here; what the fields say is checked
-// later.
+// From the frame to the current hop field, and what the pipeline remembers about a packet. What makes it impossible to go on is
+// an error here; what the fields say is checked later.
+
+// Info and hop fields that the router passes on.
+header infos_t { varbit<128>  bits; }
+header hops_t  { varbit<6048> bits; }
+
+struct headers_t {
+    packet_in_t   packet_in;
+    ethernet_t    ethernet;
+    scion_t       scion;
+    host4_t       dst4;
+    host8_t       dst8;
+    host12_t      dst12;
+    host16_t      dst16;
+    host4_t       src4;
+    host8_t       src8;
+    host12_t      src12;
+    host16_t      src16;
+    path_meta_t   path;
+    destination_t destination;
+    infos_t       infos_before;
+    info_t        info;          // current segment
+    info_t        info_next;     // the next one, if the current hop is the last of its segment
+    infos_t       infos_after;
+    hops_t        hops_before;
+    hop_t         hop;           // current hop
+    hop_t         hop_next;      // first hop of the next segment, which is of this AS, too
+}
+
+struct metadata_t {
+    Reason   reason;
+    bit<64>  ia;                 // AS that this router belongs to
+    bit<64>  now;                // microseconds since 1970
+    bit<2>   min_level;
+    bit<16>  ingress;            // interface by which it came, 0 from a host of this AS
+    LinkType ingress_type;
+    bit<16>  egress;             // interface by which it leaves, 0 to a host
+    LinkType egress_type;
+    bit<9>   egress_port;
+    bit<48>  egress_mac;         // of whoever is at the other end
+    bit<48>  own_mac;
+    bit<1>   last_of_path;
+    bit<16>  seg_id;             // of the current segment, as the current hop's authenticator wants it
+    bit<128> source_key;         // levels 2 and 3: between this AS and the source host
+}
 
 error {
     EpicPathMalformed            // segments with a gap, CurrHF not in segment CurrINF, lengths that do not fit

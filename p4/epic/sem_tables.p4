@@ -1,6 +1,6 @@
 // The permutation P of the cipher SEM: boxes, permutation of the bytes, boxes. Written by sem_tables.py.
 
-control Sem(in bit<128> key, in bit<128> block, out bit<128> result) {
+control Substitute(in bit<128> block, out bit<128> result) {
     bit<8> b0 = 0;
     bit<8> b1 = 0;
     bit<8> b2 = 0;
@@ -17,7 +17,6 @@ control Sem(in bit<128> key, in bit<128> block, out bit<128> result) {
     bit<8> b13 = 0;
     bit<8> b14 = 0;
     bit<8> b15 = 0;
-    bit<128> state = 0;
 
     action substitute0(bit<8> value) {
         b0 = value;
@@ -1252,23 +1251,22 @@ control Sem(in bit<128> key, in bit<128> block, out bit<128> result) {
     }
 
     apply {
-        state = block ^ key;
-        b0 = state[127:120];
-        b1 = state[119:112];
-        b2 = state[111:104];
-        b3 = state[103:96];
-        b4 = state[95:88];
-        b5 = state[87:80];
-        b6 = state[79:72];
-        b7 = state[71:64];
-        b8 = state[63:56];
-        b9 = state[55:48];
-        b10 = state[47:40];
-        b11 = state[39:32];
-        b12 = state[31:24];
-        b13 = state[23:16];
-        b14 = state[15:8];
-        b15 = state[7:0];
+        b0 = block[127:120];
+        b1 = block[119:112];
+        b2 = block[111:104];
+        b3 = block[103:96];
+        b4 = block[95:88];
+        b5 = block[87:80];
+        b6 = block[79:72];
+        b7 = block[71:64];
+        b8 = block[63:56];
+        b9 = block[55:48];
+        b10 = block[47:40];
+        b11 = block[39:32];
+        b12 = block[31:24];
+        b13 = block[23:16];
+        b14 = block[15:8];
+        b15 = block[7:0];
         box0.apply();
         box1.apply();
         box2.apply();
@@ -1285,39 +1283,22 @@ control Sem(in bit<128> key, in bit<128> block, out bit<128> result) {
         box13.apply();
         box14.apply();
         box15.apply();
-        state = b0 ++ b5 ++ b10 ++ b15 ++ b12 ++ b1 ++ b6 ++ b11 ++ b8 ++ b13 ++ b2 ++ b7 ++ b4 ++ b9 ++ b14 ++ b3;
-        b0 = state[127:120];
-        b1 = state[119:112];
-        b2 = state[111:104];
-        b3 = state[103:96];
-        b4 = state[95:88];
-        b5 = state[87:80];
-        b6 = state[79:72];
-        b7 = state[71:64];
-        b8 = state[63:56];
-        b9 = state[55:48];
-        b10 = state[47:40];
-        b11 = state[39:32];
-        b12 = state[31:24];
-        b13 = state[23:16];
-        b14 = state[15:8];
-        b15 = state[7:0];
-        box0.apply();
-        box1.apply();
-        box2.apply();
-        box3.apply();
-        box4.apply();
-        box5.apply();
-        box6.apply();
-        box7.apply();
-        box8.apply();
-        box9.apply();
-        box10.apply();
-        box11.apply();
-        box12.apply();
-        box13.apply();
-        box14.apply();
-        box15.apply();
-        result = (b0 ++ b1 ++ b2 ++ b3 ++ b4 ++ b5 ++ b6 ++ b7 ++ b8 ++ b9 ++ b10 ++ b11 ++ b12 ++ b13 ++ b14 ++ b15) ^ key;
+        result = b0 ++ b1 ++ b2 ++ b3 ++ b4 ++ b5 ++ b6 ++ b7 ++ b8 ++ b9 ++ b10 ++ b11 ++ b12 ++ b13 ++ b14 ++ b15;
+    }
+}
+
+bit<128> permute_bytes(in bit<128> block) {
+    return block[127:120] ++ block[87:80] ++ block[47:40] ++ block[7:0] ++ block[31:24] ++ block[119:112] ++ block[79:72] ++ block[39:32]
+        ++ block[63:56] ++ block[23:16] ++ block[111:104] ++ block[71:64] ++ block[95:88] ++ block[55:48] ++ block[15:8] ++ block[103:96];
+}
+
+control Permutation(in bit<128> block, out bit<128> result) {
+    Substitute() before;
+    Substitute() behind;
+    bit<128> middle = 0;
+
+    apply {
+        before.apply(block, middle);
+        behind.apply(permute_bytes(middle), result);
     }
 }

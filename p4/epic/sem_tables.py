@@ -62,9 +62,8 @@ SOURCES = [next(p for p in range(16) if target(p) == t) for t in range(16)]
 
 def p4():
     lines = ["// The permutation P of the cipher SEM: boxes, permutation of the bytes, boxes. Written by sem_tables.py.", "",
-             "control Sem(in bit<128> key, in bit<128> block, out bit<128> result) {"]
+             "control Substitute(in bit<128> block, out bit<128> result) {"]
     lines += [f"    bit<8> b{i} = 0;" for i in range(16)]
-    lines += ["    bit<128> state = 0;"]
     for i, values in enumerate(BOXES):
         lines += ["", f"    action substitute{i}(bit<8> value) {{", f"        b{i} = value;", "    }", "",
                   f"    table box{i} {{", f"        key = {{ b{i}: exact; }}", f"        actions = {{ substitute{i}; NoAction; }}",
@@ -73,13 +72,16 @@ def p4():
         for row in range(0, 256, 4):
             lines.append("            " + " ".join(f"0x{x:02x}: substitute{i}(0x{values[x]:02x});" for x in range(row, row + 4)))
         lines += ["        }", "    }"]
-    lines += ["", "    apply {", "        state = block ^ key;"]
-    lines += [f"        b{i} = state[{127 - 8 * i}:{120 - 8 * i}];" for i in range(16)]
+    lines += ["", "    apply {"]
+    lines += [f"        b{i} = block[{127 - 8 * i}:{120 - 8 * i}];" for i in range(16)]
     lines += [f"        box{i}.apply();" for i in range(16)]
-    lines += ["        state = " + " ++ ".join(f"b{s}" for s in SOURCES) + ";"]
-    lines += [f"        b{i} = state[{127 - 8 * i}:{120 - 8 * i}];" for i in range(16)]
-    lines += [f"        box{i}.apply();" for i in range(16)]
-    lines += ["        result = (" + " ++ ".join(f"b{i}" for i in range(16)) + ") ^ key;", "    }", "}"]
+    lines += ["        result = " + " ++ ".join(f"b{i}" for i in range(16)) + ";", "    }", "}", ""]
+    permuted = " ++ ".join(f"block[{127 - 8 * s}:{120 - 8 * s}]" for s in SOURCES[:8])
+    rest = " ++ ".join(f"block[{127 - 8 * s}:{120 - 8 * s}]" for s in SOURCES[8:])
+    lines += ["bit<128> permute_bytes(in bit<128> block) {", f"    return {permuted}", f"        ++ {rest};", "}", "",
+              "control Permutation(in bit<128> block, out bit<128> result) {", "    Substitute() before;", "    Substitute() behind;",
+              "    bit<128> middle = 0;", "", "    apply {", "        before.apply(block, middle);",
+              "        behind.apply(permute_bytes(middle), result);", "    }", "}"]
     return "\n".join(lines) + "\n"
 
 
