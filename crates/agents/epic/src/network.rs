@@ -56,6 +56,10 @@ pub enum NetworkError {
     Unknown(IsdAs),
     #[error("AS {0} and AS {1} have no common AS above them")]
     NoPath(IsdAs, IsdAs),
+    #[error("the program for Tofino has the cipher SEM only")]
+    TofinoCipher,
+    #[error("port {0} is one that a Tofino 2 has for itself or for its CPU")]
+    TofinoPort(u16),
 }
 
 #[derive(Deserialize)]
@@ -129,32 +133,44 @@ impl Network {
     /// If there is no such AS.
     pub fn entries(&self, ia: IsdAs, clock_us: u64) -> Result<String, NetworkError> {
         let one = self.get(ia)?;
-        let mut out = String::new();
-        let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
         let hex = |key: &Key| format!("0x{:032x}", u128::from_be_bytes(*key.bytes()));
-        match self.cipher {
-            Cipher::Aes => line(format!("key_set hop_key 0 {}", hex(&one.hop_key))),
-            Cipher::Sem => line(format!("setdefault hop_key set_key(key:{})", hex(&one.hop_key))),
-        }
-        line(format!("key_set drkey_secret 0 {}", hex(&one.drkey_secret)));
+        let hop_key = match self.cipher {
+            Cipher::Aes => format!("key_set hop_key 0 {}", hex(&one.hop_key)),
+            Cipher::Sem => one.sem_key(),
+        };
+        let secret = hex(&one.drkey_secret);
         let (offset, level) = (clock_us >> 48 << 48, one.min_level as u8);
-        line(format!("setdefault router router_is(ia:{}, clock_offset:{offset}, min_level:{level})", ia.0));
-        if one.suppress_duplicates {
-            line("setdefault duplicate_suppression on()".into());
+        Ok(format!(
+            "{hop_key}\nkey_set drkey_secret 0 {secret}\n\
+             setdefault router router_is(ia:{}, clock_offset:{offset}, min_level:{level})\n{}",
+            ia.0,
+            one.ways()
+        ))
+    }
+
+    /// The same for the program for Tofino, whose clock is at zero at multiples of 2^48 nanoseconds.
+    ///
+    /// # Errors
+    /// If there is no such AS, the cipher is another one than SEM, or a port is none for devices.
+    pub fn entries_for_tofino(&self, ia: IsdAs, clock_us: u64) -> Result<String, NetworkError> {
+        const SECOND: u64 = 1_000_000_000;
+        let one = self.get(ia)?;
+        if self.cipher != Cipher::Sem {
+            return Err(NetworkError::TofinoCipher);
         }
-        let macs = |port: u16| format!("port:{port}, dst_mac:0xffffffffffff, src_mac:0x0200000{port:05x}");
-        for (interface, relation, _) in &one.links {
-            let relation = *relation as u8;
-            line(format!("add links port:{interface} link(interface:{interface}, type:{relation})"));
-            line(format!("add interfaces interface:{interface} send({}, type:{relation})", macs(*interface)));
+        let mut ports = one.links.iter().map(|(port, ..)| *port).chain(one.hosts.iter().map(|(port, _)| *port));
+        if let Some(port) = ports.find(|port| matches!(port % 128, 6 | 7) || *port == 64) {
+            return Err(NetworkError::TofinoPort(port));
         }
-        for (port, hosts) in &one.hosts {
-            for host in hosts {
-                let address = host.bytes().iter().fold(0u128, |address, byte| address << 8 | u128::from(*byte));
-                line(format!("add hosts type:{} address:{address} deliver({})", host.kind(), macs(*port)));
-            }
-        }
-        Ok(out)
+        let zero = clock_us * 1000 >> 48 << 48;
+        let (at, rest) = (zero / SECOND, zero % SECOND * 1024 / SECOND);
+        Ok(format!(
+            "{}\nsetdefault clock zero_was(at:{at}, rest:{rest})\nsetdefault router router_is(ia:{}, min_level:{})\n{}",
+            one.sem_key(),
+            ia.0,
+            one.min_level as u8,
+            one.ways()
+        ))
     }
 
     /// A shortest path up from one AS and down to another, constructed at `timestamp` (seconds since 1970).
@@ -231,6 +247,32 @@ impl Network {
 }
 
 impl As {
+    fn sem_key(&self) -> String {
+        format!("setdefault hop_key set_key(key:0x{:032x})", u128::from_be_bytes(*self.hop_key.bytes()))
+    }
+
+    /// Entries that all programs have: duplicate suppression, links, hosts.
+    fn ways(&self) -> String {
+        let mut out = String::new();
+        let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
+        if self.suppress_duplicates {
+            line("setdefault duplicate_suppression on()".into());
+        }
+        let macs = |port: u16| format!("port:{port}, dst_mac:0xffffffffffff, src_mac:0x0200000{port:05x}");
+        for (interface, relation, _) in &self.links {
+            let relation = *relation as u8;
+            line(format!("add links port:{interface} link(interface:{interface}, type:{relation})"));
+            line(format!("add interfaces interface:{interface} send({}, type:{relation})", macs(*interface)));
+        }
+        for (port, hosts) in &self.hosts {
+            for host in hosts {
+                let address = host.bytes().iter().fold(0u128, |address, byte| address << 8 | u128::from(*byte));
+                line(format!("add hosts type:{} address:{address} deliver({})", host.kind(), macs(*port)));
+            }
+        }
+        out
+    }
+
     fn read(file: &AsFile) -> Result<As, String> {
         let key = |name: &str, text: &str| {
             let number = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32);

@@ -32,6 +32,21 @@ fn entries_are_lines_of_a_packet_test() {
 }
 
 #[test]
+fn entries_for_tofino_have_its_clock() {
+    let entries = |from: &str, to: &str| {
+        let text = TEXT.replace("\"aes\"", "\"sem\"").replace(from, to);
+        // 2^48 ns are 281,474 s.
+        Network::parse(&text).unwrap().entries_for_tofino(ia(0x114), 1_790_000_000_000_000)
+    };
+    let text = entries("", "").unwrap();
+    assert!(hopwright_stf::parse("entries", &text).is_ok(), "{text}");
+    assert!(text.contains("zero_was(at:1789899376, rest:924)"), "{text}");
+    assert!(!text.contains("drkey_secret"), "{text}");
+    assert_eq!(entries("\"sem\"", "\"aes\""), Err(NetworkError::TofinoCipher));
+    assert_eq!(entries("{ 9 =", "{ 134 ="), Err(NetworkError::TofinoPort(134)));
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let refused = |from: &str, to: &str, why: &str| {
         assert!(TEXT.contains(from));

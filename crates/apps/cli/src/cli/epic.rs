@@ -24,6 +24,9 @@ pub(crate) struct EpicEntriesArgs {
     /// The AS, such as 1-ff00:0:110
     #[arg(value_name = "ISD-AS")]
     pub ia: IsdAs,
+    /// For p4/epic/epic_tna.p4, for three days from now at most: its clock has 48 bits of nanoseconds
+    #[arg(long)]
+    pub tofino: bool,
 }
 
 #[derive(Args, Debug)]

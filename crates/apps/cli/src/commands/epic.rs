@@ -38,7 +38,13 @@ fn read(path: &Path) -> Result<Network, Failure> {
 }
 
 fn entries(args: &EpicEntriesArgs) -> Result<(), Failure> {
-    let text = read(&args.network)?.entries(args.ia, wall_clock_us()).map_err(Failure::message)?;
+    let network = read(&args.network)?;
+    let text = if args.tofino {
+        network.entries_for_tofino(args.ia, wall_clock_us())
+    } else {
+        network.entries(args.ia, wall_clock_us())
+    };
+    let text = text.map_err(Failure::message)?;
     print!("{text}");
     Ok(())
 }

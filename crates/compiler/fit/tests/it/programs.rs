@@ -16,11 +16,15 @@ fn pipeline(compiled: Compiled, what: &str) -> Pipeline {
 
 /// A program, as the command has it: `-D MACRO FILE`.
 fn file(path: &str) -> Pipeline {
+    pipeline(compiled(path), path)
+}
+
+fn compiled(path: &str) -> Compiled {
     let mut options = Options::default();
     let words: Vec<&str> = path.split(' ').collect();
     let [defined @ .., file] = words.as_slice() else { panic!("no file") };
     defined.iter().skip(1).step_by(2).for_each(|name| options.define(name));
-    pipeline(compile_file(&Path::new(ROOT).join(file), &options, true), path)
+    compile_file(&Path::new(ROOT).join(file), &options, true)
 }
 
 fn on(pipeline: &Pipeline, target: &str) -> Estimate {
@@ -85,6 +89,18 @@ fn the_interior_router_for_tofino_fits() {
     for target in ["tofino", "tofino2"] {
         let estimate = on(&pipeline, target);
         assert!(estimate.fits(), "{target}: {}", estimate.to_text());
+    }
+}
+
+/// They are written for the chip: everything in one pipe, with sums in hash blocks.
+#[test]
+fn epic_and_id_int_for_tofino_fit() {
+    for path in ["p4/epic/epic_tna.p4", "p4/int/scion_tna.p4"] {
+        let compiled = compiled(path);
+        let pragmas = compiled.typed.as_ref().map(Pragmas::of).unwrap_or_default();
+        let target = Target::by_name("tofino2").expect("a target");
+        let estimate = estimate(&pipeline(compiled, path), &target, &pragmas);
+        assert!(estimate.fits(), "{path}: {}", estimate.to_text());
     }
 }
 
