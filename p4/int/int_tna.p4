@@ -44,6 +44,7 @@ struct headers_t {
 }
 
 #include "node.p4"
+#include "report.p4"
 
 struct ingress_metadata_t {
     MirrorId_t session;
@@ -239,6 +240,9 @@ control Out(inout headers_t hdr, inout egress_metadata_t md, in egress_intrinsic
             deparser.drop_ctl = 1;
         } else {
             Node.apply(hdr, md.node);
+            if (md.node.report == 1 && hdr.telemetry.isValid()) {
+                Report.apply(hdr, md.node);
+            }
         }
     }
 }

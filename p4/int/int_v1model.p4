@@ -32,6 +32,7 @@ struct headers_t {
 }
 
 #include "node.p4"
+#include "report.p4"
 
 // What the copy for the collector takes from ingress.
 struct copied_t {
@@ -156,6 +157,9 @@ control Out(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t st
             }
         }
         Node.apply(hdr, meta.node);
+        if (meta.node.report == 1 && hdr.telemetry.isValid()) {
+            Report.apply(hdr, meta.node);
+        }
         if (!hdr.shim.isValid()) {
             hdr.others.setInvalid();
         }

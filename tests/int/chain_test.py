@@ -93,7 +93,7 @@ class Network:
                          f"{PORT}&&&65535 => 8 {INSTRUCTIONS} {WORDS} 1")
         if number == 3:
             lines += ["mirroring_add 5 7", "table_add In.sinks leave_domain 2 => 5",
-                      f"table_set_default Out.Node.collector to_collector {ROUTER} {MACS['c']} 10.0.255.1 {COLLECTOR} 54321"]
+                      f"table_set_default Out.Report.collector to_collector {ROUTER} {MACS['c']} 10.0.255.1 {COLLECTOR} 54321"]
         return "\n".join(lines) + "\n"
 
     def start(self, name, command):
