@@ -2,7 +2,12 @@
 """AS C's router of network.toml, misbehaving. It passes packets on without a key, as if it had checked them: it moves the path
 on, but cannot write what a router writes at level 3.
 
-With `skip` that is all, with `write` it also changes the payload.
+With `skip` that is all, with `write` it also changes the payload. Otherwise it sends something of its own in front of each packet:
+
+    reuse     another packet with the authenticators of this one: other payload and counter
+    forge     the same with another authenticator of the next router
+    old       the same, sent ten seconds ago
+    repeat    the packet itself
 """
 
 import select
@@ -13,6 +18,7 @@ ETHERTYPE = 0x88B5
 # In a packet with IPv4 hosts.
 HEADER_LENGTH, PATH_TYPE, META = 14 + 5, 14 + 8, 14 + 36
 CURRENT_HOP, HOP_BYTES, CHAIN = 2, 12, 6
+TIMESTAMP, COUNTER = META + 4, META + 8
 
 
 def advance(frame):
@@ -23,6 +29,22 @@ def advance(frame):
         chain = infos + 16 + HOP_BYTES * hop + CHAIN
         for i in range(2):
             frame[infos + 8 * info + 2 + i] ^= frame[chain + i]
+
+
+def changed(frame, how):
+    """What is sent in front of a packet."""
+    copy = bytearray(frame)
+    if how == "repeat":
+        return copy
+    copy[COUNTER] ^= 1
+    payload = 14 + 4 * copy[HEADER_LENGTH]
+    copy[payload:] = copy[payload:].replace(b"dawn", b"dusk")
+    if how == "forge":
+        copy[META + 12 + 16 + HOP_BYTES * (CURRENT_HOP + 2) + HOP_BYTES - 1] ^= 1
+    if how == "old":
+        sent = int.from_bytes(copy[TIMESTAMP:TIMESTAMP + 4], "big")
+        copy[TIMESTAMP:TIMESTAMP + 4] = (sent - 10).to_bytes(4, "big")
+    return copy
 
 
 def main():
@@ -42,7 +64,10 @@ def main():
             if sys.argv[1] == "write":
                 payload = 14 + 4 * frame[HEADER_LENGTH]
                 frame[payload:] = frame[payload:].replace(b"dawn", b"dusk")
-            sockets[1 - sockets.index(ready)].send(frame)
+            other = sockets[1 - sockets.index(ready)]
+            if sys.argv[1] not in ("skip", "write"):
+                other.send(changed(frame, sys.argv[1]))
+            other.send(frame)
 
 
 if __name__ == "__main__":

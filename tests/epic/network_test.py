@@ -2,7 +2,8 @@
 """Five EPIC routers between two hosts, each in a network namespace (network.toml); then the one in the middle misbehaves.
 
 Honest routers deliver packets of all levels, and at level 3 source and destination confirm the path. A router that only passes
-packets on, or writes into them, is caught at the level that promises it, and not below.
+packets on, writes into them, or sends packets of its own, is caught at the level that promises it, and not below. The routers are those for v1model
+with each cipher, then those for Tofino 2, which have levels 0 and 1.
 
 Exit status: 0 if everything passed, 1 if something failed.
 """
@@ -19,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
-PROGRAM = ROOT / "p4/epic/epic_router.p4"
+PROGRAMS = {"v1model": ROOT / "p4/epic/epic_router.p4", "tofino": ROOT / "p4/epic/epic_tna.p4"}
 PREFIX = f"hwepic{os.getpid()}-"
 PATIENCE = 60.0
 ROUTERS = ["a", "b", "c", "d", "e"]
@@ -47,8 +48,8 @@ def inside(name, *command):
 class Network:
     """The namespaces, their links, and a process in each router's."""
 
-    def __init__(self, folder, description):
-        self.folder, self.description, self.processes = folder, description, {}
+    def __init__(self, folder, description, architecture):
+        self.folder, self.description, self.architecture, self.processes = folder, description, architecture, {}
 
     def __enter__(self):
         for name in ["src", *ROUTERS, "dst"]:
@@ -83,13 +84,14 @@ class Network:
 
     def router(self, name):
         entries = self.folder / f"{name}.stf"
-        entries.write_text(run(HOPWRIGHT, "epic", "entries", self.description, AS[name]))
+        target = ["--tofino"] if self.architecture == "tofino" else []
+        entries.write_text(run(HOPWRIGHT, "epic", "entries", self.description, AS[name], *target))
         entries.chmod(0o600)
         ports = sorted(port for one, first, other, second in LINKS
                        for router, port in [(one, first), (other, second)] if router == name)
         options = [word for port in ports for word in ("-i", f"{port}@p{port}")]
         macro = ["-D", "EPIC_SEM"] if 'cipher = "sem"' in self.description.read_text() else []
-        log = self.start(name, HOPWRIGHT, "run", PROGRAM, *macro, *options, "--entries", entries, "--no-p4runtime",
+        log = self.start(name, HOPWRIGHT, "run", PROGRAMS[self.architecture], *macro, *options, "--entries", entries, "--no-p4runtime",
                          "--ports", "af_packet")
         self.wait(log, "running")
 
@@ -102,20 +104,20 @@ class Network:
 
     def misbehave(self, how):
         """Replaces the router in the middle."""
-        self.stop("c")
+        if "c" in self.processes:
+            self.stop("c")
         if how:
             self.wait(self.start("c", sys.executable, HERE / "misbehaving_router.py", how), "passing on")
         else:
             self.router("c")
 
-    def send(self, level, count=3):
-        """What the source says, and the destination."""
+    def send(self, level, arriving=3):
+        """What the source says of three packets, and the destination of those that it waits for."""
         time.sleep(1.1)  # packets of one second must have different counters
-        hosts = [str(self.description), "--count", str(count)]
-        log = self.start("dst", HOPWRIGHT, "epic", "receive", *hosts, "--host", DESTINATION, "--device", "p0",
-                         "--timeout", PATIENCE)
+        log = self.start("dst", HOPWRIGHT, "epic", "receive", self.description, "--count", arriving, "--host", DESTINATION,
+                         "--device", "p0", "--timeout", PATIENCE)
         self.wait(log, "receiving")
-        command = inside("src", HOPWRIGHT, "epic", "send", *hosts, "--host", SOURCE, "--to", DESTINATION, "--device", "p0",
+        command = inside("src", HOPWRIGHT, "epic", "send", self.description, "--count", 3, "--host", SOURCE, "--to", DESTINATION, "--device", "p0",
                          "--level", level, "--payload", "attack at dawn")
         sent = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         receiver = self.processes.pop("dst")
@@ -132,38 +134,62 @@ def expect(what, found, *wanted):
     print(f"ok: {what}")
 
 
+def attacks(network, name):
+    """What is sent in front of packets is good for nothing, but for authenticators that are used again at level 0."""
+    for how, what in [("reuse", "authenticators that were used before"), ("forge", "a forged authenticator"), ("old", "an old packet")]:
+        network.misbehave(how)
+        for level in [0, 1]:
+            passes = how == "reuse" and level == 0
+            found = network.send(level, 6 if passes else 3)
+            if found[3].count("attack at dusk") != (3 if passes else 0):
+                raise Failed(f"{name}: level {level}, {what}: {found[3]}")
+            expect(f"{name}: level {level}, {what}: {'good for another packet' if passes else 'refused'}", found, True, True, "attack at dawn")
+    network.misbehave("repeat")
+    for level in [0, 1]:
+        found = network.send(level)
+        if any(found[3].count(f"number {number} ") != 1 for number in range(3)):
+            raise Failed(f"{name}: level {level}, packets that come again: {found[3]}")
+        expect(f"{name}: level {level}, packets that come again: refused", found, True, True, "attack at dawn")
+
+
 def check(network, name):
     for router in ROUTERS:
         network.router(router)
-    for level, text in [(0, "nothing is proved"), (1, "nothing is proved"), (2, "source and payload are right"),
-                        (3, "source, payload and path are right")]:
+    levels = [(0, "nothing is proved"), (1, "nothing is proved")]
+    if network.architecture == "v1model":
+        levels += [(2, "source and payload are right"), (3, "source, payload and path are right")]
+    for level, text in levels:
         extra = ["confirmed by the destination"] if level == 3 else []
         expect(f"{name}: level {level} arrives", network.send(level), True, True, text, *extra)
+    attacks(network, name)
     network.misbehave("skip")
-    expect(f"{name}: a router that checks nothing is not noticed at level 2", network.send(2), True, True,
-           "source and payload are right")
-    expect(f"{name}: ... and caught at level 3, by destination and source", network.send(3), False, False,
-           "the validation field is wrong", f"AS {AS['c']} has not processed the packet")
+    level = min(2, levels[-1][0])
+    expect(f"{name}: a router that checks nothing is not noticed at level {level}", network.send(level), True, True, levels[level][1])
+    if network.architecture == "v1model":
+        expect(f"{name}: ... and caught at level 3, by destination and source", network.send(3), False, False,
+               "the validation field is wrong", f"AS {AS['c']} has not processed the packet")
     network.misbehave("write")
     expect(f"{name}: a router that writes into packets is not noticed at level 1", network.send(1), True, True,
            "attack at dusk")
-    expect(f"{name}: ... and caught at level 2, by the destination", network.send(2), True, False,
-           "the validation field is wrong")
+    if network.architecture == "v1model":
+        expect(f"{name}: ... and caught at level 2, by the destination", network.send(2), True, False,
+               "the validation field is wrong")
     network.misbehave(None)
-    expect(f"{name}: all is well again", network.send(3), True, True, "confirmed by the destination")
+    level = levels[-1][0]
+    expect(f"{name}: all is well again", network.send(level), True, True, levels[level][1])
 
 
 def main():
     if os.geteuid():
         sys.exit("needs root: it creates network namespaces")
-    for cipher in ["aes", "sem"]:
+    for cipher, architecture in [("aes", "v1model"), ("sem", "v1model"), ("sem", "tofino")]:
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             description = folder / "network.toml"
             description.write_text((HERE / "network.toml").read_text().replace('"aes"', f'"{cipher}"'))
-            with Network(folder, description) as network:
+            with Network(folder, description, architecture) as network:
                 try:
-                    check(network, cipher)
+                    check(network, f"{architecture}, {cipher}")
                 except (Failed, subprocess.TimeoutExpired) as failure:
                     sys.exit(f"FAILED: {failure}")
 
