@@ -10,8 +10,8 @@ p4runtime: hopwright p4runtime-clients
 p4runtime-clients:
 	tests/p4runtime/setup.sh
 
-## test-int: routers with in-band telemetry in a row, for v1model and for Tofino, and their collector
-test-int: hopwright
+## test-int: routers with in-band telemetry in a row, for v1model and for Tofino, switches with ID-INT between SCION border routers, and their collector
+test-int: hopwright interop-tools
 	tests/int/run.sh
 
 ## test-thrift: the Thrift interface as BMv2's simple_switch_CLI sees it
@@ -92,7 +92,7 @@ tutorial: hopwright
 	tests/tutorial/setup.sh
 	tests/tutorial/run.sh
 
-## test-epic: five EPIC routers; then one misbehaves, and is caught
+## test-epic: five EPIC routers, for v1model and for Tofino; then one misbehaves, and is caught
 test-epic: hopwright
 	tests/epic/network_test.py
 

@@ -27,6 +27,7 @@ unit:
 	tests/stf/widths.py --check
 	tests/spec/coverage.py --check
 	p4/epic/sem_tables.py --check
+	tests/int/scion_stf.py --check
 	p4/tofino/t_table.py --check
 	cd tests/docs && python3 -m unittest -q dependencies_test links_test prose_test runbook_test security_test
 

@@ -149,10 +149,10 @@ control ScionNode(inout headers_t hdr, inout node_t node, inout room_t room) {
     bit<3> halves3 = 0;
     bit<3> halves4 = 0;
 
-    action set_node(bit<32> node_id, bit<64> ia_, bit<32> address_) {
+    action set_node(bit<32> node_id, bit<64> isd_as, bit<32> ipv4) {
         node.switch_id = node_id;
-        ia = ia_;
-        address = address_;
+        ia = isd_as;
+        address = ipv4;
     }
     // The node, its AS, and an address that it may report.
     table identity {

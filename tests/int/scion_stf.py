@@ -33,8 +33,8 @@ def other(number, source=False):
     return p.entry(parts, HALVES, source, PRESENT)
 
 
-def with_telemetry(entries, words, current=1, **options):
-    extension = p.extension(entries, words, PRESENT, INSTRUCTIONS, **options)
+def with_telemetry(entries, words, current=1, present=PRESENT, instructions=INSTRUCTIONS, **options):
+    extension = p.extension(entries, words, present, instructions, **options)
     return p.scion(b"telemetry", extension=extension, current=current)
 
 
@@ -84,6 +84,13 @@ def cases():
     yield "Telemetry that is to begin later", p.frame(with_telemetry(first, 30, delay=1), udp_checksum=0xbeef).hex(), \
         [(2, leaving(with_telemetry(first, 30, delay=1), udp_checksum=0xbeef))]
 
+    asked = {"present": 0xf, "instructions": (0x44, 0, 0x4e, 0xbf)}
+    theirs = [p.entry([bytes(10)], (0, 0, 0, 0), True, 0xf)]
+    numbers = NODE.to_bytes(4, "big") + bytes([0, 1, 0, 1, 0, 2])
+    mine = p.entry([numbers, bytes(int(part) for part in ADDRESS.split(".")), bytes(4)], (2, 0, 2, 0), False, 0xf, 1)
+    yield "Other instructions: one of them is none, and one the node does not know", \
+        p.frame(with_telemetry(theirs, 20, **asked), udp_checksum=0xbeef).hex(), [(2, leaving(with_telemetry([*theirs, mine], 20, **asked)))]
+
     def sunk(options, words=30):
         frame = p.frame(with_telemetry(first, words, **options), destination="10.0.2.2").hex()
         seen = pattern(lambda time: p.frame(with_telemetry([*first, own(time, hop=1, egress=3)], words, **options), destination="10.0.2.2").hex())
@@ -118,7 +125,7 @@ def masked_report(seen, number):
 
 def stf(architecture):
     lines = ["# Written by tests/int/scion_stf.py.", "", "mirroring_add 5 4",
-             f"setdefault Out.ScionNode.identity set_node(node_id:{NODE:#x}, ia_:{AS:#x}, address_:{ADDRESS})"]
+             f"setdefault Out.ScionNode.identity set_node(node_id:{NODE:#x}, isd_as:{AS:#x}, ipv4:{ADDRESS})"]
     for prefix, port in (("10.0.1.0/24", 2), ("10.0.2.0/24", 3)):
         lines.append(f"add In.routes hdr.ipv4.dst:{prefix} send(src:0x{ROUTER}, dst:0x{NEXT}, port:{port})")
     codes = ", ".join(f"instruction{n}:{code:#04x}" for n, code in enumerate(INSTRUCTIONS, 1))
