@@ -101,7 +101,7 @@ control ReadClock(in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, out bi
     }
 }
 
-// Is the packet fresh, and has the hop not expired?
+// Is the packet fresh, and has the hop not expired? The second pass is about its own hop.
 control CheckTimes(in headers_t hdr, inout metadata_t meta, in bit<32> now) {
     bit<32> sent = 0;
     bit<32> age = 0;
@@ -113,10 +113,12 @@ control CheckTimes(in headers_t hdr, inout metadata_t meta, in bit<32> now) {
     apply {
         sent = hdr.path.timestamp - SKEW_S;
         age = now - sent;
-        if (age[31:31] == 1) {
-            meta.from_future = 1;
-        } else if (age > LIFETIME_S + 2 * SKEW_S) {
-            meta.stale = 1;
+        if (!hdr.bridge.isValid()) {
+            if (age[31:31] == 1) {
+                meta.from_future = 1;
+            } else if (age > LIFETIME_S + 2 * SKEW_S) {
+                meta.stale = 1;
+            }
         }
         // A hop is good until timestamp + (1 + exp_time) * 337.5 s, here half a second longer at most.
         steps = (bit<32>) hdr.hop.exp_time + 1;
@@ -404,9 +406,7 @@ control EpicIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intri
             seg_id = seg_id ^ hdr.hop.chain;
         }
         check_path.apply(hdr, meta);
-        if (!hdr.bridge.isValid()) {
-            check_times.apply(hdr, meta, now);
-        }
+        check_times.apply(hdr, meta, now);
         find_target.apply(hdr, meta);
         check_hop.apply(hdr, meta, seg_id);
         next_seg_id = seg_id;

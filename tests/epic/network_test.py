@@ -22,7 +22,7 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 PROGRAMS = {"v1model": ROOT / "p4/epic/epic_router.p4", "tofino": ROOT / "p4/epic/epic_tna.p4"}
 PREFIX = f"hwepic{os.getpid()}-"
-PATIENCE = 60.0
+PATIENCE = 240.0
 ROUTERS = ["a", "b", "c", "d", "e"]
 AS = {name: f"1-ff00:0:{110 + number}" for number, name in enumerate(ROUTERS)}
 # Namespace and port at both ends of each link.
@@ -35,7 +35,7 @@ class Failed(Exception):
 
 
 def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode:
         raise Failed(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
     return done.stdout
