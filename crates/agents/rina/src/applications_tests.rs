@@ -5,42 +5,17 @@ use std::time::Instant;
 
 use super::*;
 use crate::client::{ClientError, Flow, Listener, Received};
-use crate::credential::Credential;
-use crate::dialect::Dialect;
-use crate::efcp::{LONGEST_SDU, Qos};
+use crate::efcp::LONGEST_SDU;
+use crate::fixture;
 use crate::ipcp::Settings;
-use crate::pdu::Syntax;
 
 fn name(text: &str) -> Name {
     text.parse().unwrap()
 }
 
 fn ipcp(own: &str, address: u16) -> Ipcp {
-    let cube = |id, name: &str, reliable| Qos {
-        id,
-        name: name.into(),
-        reliable,
-        window: 64,
-        congestion: crate::efcp::congestion::POLICIES[0],
-        rate: None,
-        priority: 0,
-    };
-    let settings = Settings {
-        name: name(own),
-        dif: name("net"),
-        address: Some(address),
-        dialect: Dialect::Hopwright(Credential::new(&[1; 16]).unwrap()),
-        syntax: Syntax::Checksum,
-        routing: crate::routing::POLICIES[0],
-        identity: None,
-        encryption: false,
-        mtu: crate::ipcp::LINK_MTU,
-        keepalive: Duration::from_millis(200),
-        dead_after: Duration::from_secs(60),
-        qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],
-        links: vec![1],
-    };
-    Ipcp::new(settings, 1000)
+    let dead_after = Duration::from_secs(60);
+    Ipcp::new(Settings { dead_after, ..fixture::settings(own, Some(address), 1) }, 1000)
 }
 
 /// Runs two systems, each with an IPC process and a socket, while `work` does something with the sockets.

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use crate::cdap::Message;
-use crate::credential::Credential;
-use crate::dialect::Dialect;
-use crate::efcp::Qos;
+use crate::fixture;
 use crate::ipcp::{Ipcp, Settings};
 use crate::pdu::{Header, Syntax, kind};
 
@@ -23,31 +21,8 @@ pub struct Outcome {
 }
 
 fn member(name: &str, address: u16, links: usize) -> Ipcp {
-    let cube = |id, name: &str, reliable| Qos {
-        id,
-        name: name.into(),
-        reliable,
-        window: 64,
-        congestion: crate::efcp::congestion::POLICIES[0],
-        rate: None,
-        priority: 0,
-    };
-    let settings = Settings {
-        name: name.parse().expect("a name"),
-        dif: "net".parse().expect("a name"),
-        address: Some(address),
-        dialect: Dialect::Hopwright(Credential::new(&[7; 16]).expect("long enough")),
-        syntax: Syntax::Checksum,
-        routing: crate::routing::POLICIES[0],
-        identity: None,
-        encryption: false,
-        mtu: crate::ipcp::LINK_MTU,
-        keepalive: Duration::from_secs(1000),
-        dead_after: Duration::from_secs(3000),
-        qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],
-        links: vec![1; links],
-    };
-    Ipcp::new(settings, 1000)
+    let (keepalive, dead_after) = (Duration::from_secs(1000), Duration::from_secs(3000));
+    Ipcp::new(Settings { keepalive, dead_after, ..fixture::settings(name, Some(address), links) }, 1000)
 }
 
 /// An IPC process with a neighbour at its first link, and nobody who has the credential at its second. The bytes are

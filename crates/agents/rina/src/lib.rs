@@ -35,6 +35,7 @@ mod config;
 mod credential;
 mod dialect;
 mod efcp;
+mod fixture;
 mod flows;
 mod frames;
 #[doc(hidden)]
