@@ -15,11 +15,15 @@
 //! Whoever has no neighbour sends M_CONNECT again and again. Only members respond; of two members that try at once the one with
 //! the greater name responds. An IPC process without address gets one from the responder and is a member then. A
 //! neighbour is up from M_START or M_START_R on, and down when nothing is heard from it for some time. The state is of
-//! constant size, whatever the neighbour sends: one session, one attempt as initiator, one as responder. An attempt
-//! replaces the session when it has succeeded, and not before.
+//! limited size, whatever the neighbour sends: one session, one attempt as initiator, [`CANDIDATES`] as responder. M_CONNECT proves nothing:
+//! it adds a candidate, and neither ends nor delays this end's attempts. What proves that it comes from a member, M_START or
+//! M_START_R, replaces session, attempt and candidates.
 //!
 //! Where the DIF has an authority, M_START and M_START_R carry a proof of who sends them ([`crate::identity`]).
 
+mod messages;
+
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use prost::Message as _;
@@ -29,6 +33,7 @@ use crate::cdap::{self, AUTH_HMAC, AUTH_X25519, AuthValue, EnrollmentInfo, LONGE
 use crate::credential::{self, Credential, Handshake, NONCE, Protection, SHARE, Share};
 use crate::identity::{Identity, Proof};
 use crate::name::Name;
+use messages::{admission, auth, info, printable, response, start};
 
 /// An Ethernet address.
 pub type Mac = [u8; 6];
@@ -39,9 +44,14 @@ const ATTEMPT: Duration = Duration::from_millis(500);
 /// Time between two M_STARTs of an attempt, and their number.
 const START: Duration = Duration::from_millis(200);
 const STARTS: u32 = 5;
-/// Shortest time between two responses to M_CONNECT.
+/// Responses to M_CONNECT, or other messages because of it, that may be sent at once, and time after which there may be another one. More than a few, so that whoever forges some
+/// leaves enough for the neighbour.
+const RESPONSES: u32 = 8;
 const RESPONSE: Duration = Duration::from_millis(20);
-/// Time without attempts after a response.
+/// Initiators whose M_START is waited for, and for how long. More than [`RESPONSES`], so that a flood takes 160 ms to push one out.
+const CANDIDATES: usize = 16;
+const CANDIDACY: Duration = Duration::from_secs(2);
+/// Time without attempts after the neighbour has refused a session.
 const COURTESY: Duration = Duration::from_secs(1);
 /// Time between two lines in the log for the same reason of refusals.
 const LOGGED: Duration = Duration::from_secs(10);
@@ -155,7 +165,7 @@ impl Session {
 #[derive(Debug)]
 struct Attempt {
     share: Share,
-    /// Until M_CONNECT_R.
+    /// Until M_CONNECT_R. M_CONNECT is sent again with the same share, so that a late answer is one, too.
     pair: Option<KeyPair>,
     sent: Duration,
     tries: u32,
@@ -176,9 +186,13 @@ struct Started {
 #[derive(Debug)]
 struct Candidate {
     name: Name,
+    mac: Mac,
+    since: Duration,
     initiator_share: Share,
     responder_share: Share,
     protection: Protection,
+    /// An SDU has come from its station that it has not protected.
+    refused: bool,
 }
 
 /// The state of a link's other end.
@@ -186,9 +200,10 @@ struct Candidate {
 pub(crate) struct Neighbour {
     session: Option<Session>,
     attempt: Option<Attempt>,
-    candidate: Option<Candidate>,
+    candidates: VecDeque<Candidate>,
     next_attempt: Duration,
-    next_response: Duration,
+    /// When there are [`RESPONSES`] again.
+    responses: Duration,
     /// Why enrollment was refused last, and when the log said so.
     refusal: Option<(String, Duration)>,
     invoke_id: i32,
@@ -257,7 +272,8 @@ impl Neighbour {
 
     /// Ends the session, because the link is down or the DIF has another configuration.
     pub(crate) fn end(&mut self, out: &mut Vec<Effect>) {
-        (self.attempt, self.candidate) = (None, None);
+        self.attempt = None;
+        self.candidates.clear();
         if let Some(session) = self.session.take() {
             self.counts.downs += 1;
             out.push(Effect::Down(session.name));
@@ -298,8 +314,13 @@ impl Neighbour {
             return;
         }
         self.next_attempt = now + ATTEMPT;
-        let Some((pair, share)) = credential::share() else { return };
-        let attempt = Attempt { share, pair: Some(pair), sent: now, tries: 1, started: None };
+        let attempt = match self.attempt.take() {
+            Some(before) if before.pair.is_some() => Attempt { sent: now, ..before },
+            _ => {
+                let Some((pair, share)) = credential::share() else { return };
+                Attempt { share, pair: Some(pair), sent: now, tries: 1, started: None }
+            }
+        };
         let info = EnrollmentInfo {
             address: Some(local.address.into()),
             encryption: local.encryption.then_some(true),
@@ -389,8 +410,7 @@ impl Neighbour {
             _ => return None,
         };
         if let Some((here, there)) = refusal {
-            if now >= self.next_response {
-                self.next_response = now + RESPONSE;
+            if self.may_respond(now) {
                 self.counts.refused += 1;
                 self.log_refusal(local, Some(&initiator), here, now);
                 let refusal = response(local, &initiator_nonce, &[0; SHARE], Some(there));
@@ -400,27 +420,37 @@ impl Neighbour {
         }
         let initiator_share: Share = share.try_into().ok()?;
         if local.address == 0 {
-            // Somebody is there who can have this IPC process enrol. An attempt that has just begun goes on, because its answer is on its way.
-            let is_late = self.attempt.as_ref().is_none_or(|attempt| now.saturating_sub(attempt.sent) >= START);
-            if is_late && info.address.unwrap_or_default() != 0 && now >= self.next_response {
-                self.next_response = now + RESPONSE;
+            // Somebody is there who can have this IPC process enrol. An answer that is on its way is taken as well: M_CONNECT is sent again with
+            // the same share.
+            if info.address.unwrap_or_default() != 0 && self.may_respond(now) {
                 self.hurry();
             }
             return Some(());
         }
         let mine = self.attempt.is_some() && info.address.unwrap_or_default() != 0 && initiator > *local.name;
-        if mine || now < self.next_response {
+        if mine || !self.may_respond(now) {
             return Some(());
         }
-        self.next_response = now + RESPONSE;
         let (pair, responder_share) = credential::share()?;
         let handshake = local.handshake((&initiator, initiator_share), (local.name, responder_share));
         let protection = handshake.responder(local.credential?, pair)?;
-        self.attempt = None;
-        self.next_attempt = now + COURTESY;
-        self.candidate = Some(Candidate { name: initiator, initiator_share, responder_share, protection });
+        self.candidates.truncate(CANDIDATES - 1);
+        let (name, mac, since) = (initiator, from, now);
+        let refused = false;
+        let candidate = Candidate { name, mac, since, initiator_share, responder_share, protection, refused };
+        self.candidates.push_front(candidate);
         out.push(Effect::Send(from, response(local, &initiator_nonce, &responder_share, None).encode_to_vec()));
         Some(())
+    }
+
+    /// Whether something may be sent because of M_CONNECT now, which is counted then.
+    fn may_respond(&mut self, now: Duration) -> bool {
+        let after = self.responses.max(now) + RESPONSE;
+        let may = after <= now + RESPONSES * RESPONSE;
+        if may {
+            self.responses = after;
+        }
+        may
     }
 
     /// M_CONNECT_R.
@@ -478,27 +508,19 @@ impl Neighbour {
             self.hear(local, message, now, admit, out);
             return Some(());
         }
-        if let Some(candidate) = &mut self.candidate {
-            if let Some(message) = candidate.protection.open(sdu) {
-                let message = Message::parse(&message).ok().filter(|message| message.op_code == op::START)?;
-                return self.admit_candidate(local, from, &message, now, admit, out);
-            }
-            // Its first SDUs: not one of a session before.
-            if sdu.get(1..9).is_some_and(|number| number[..7] == [0; 7] && number[7] <= STARTS as u8) {
-                let Candidate { name, initiator_share, .. } = self.candidate.take()?;
-                self.log_refusal(local, Some(&name), "it has another credential", now);
-                self.counts.refused += 1;
-                let nonce = credential::nonce_of(&initiator_share);
-                let refusal = response(local, &nonce, &[0; SHARE], Some("another credential"));
-                out.push(Effect::Send(from, refusal.encode_to_vec()));
-                return Some(());
-            }
+        self.candidates.retain(|candidate| now.saturating_sub(candidate.since) < CANDIDACY);
+        let mut candidates = self.candidates.iter_mut().enumerate();
+        if let Some((at, message)) = candidates.find_map(|(at, candidate)| Some((at, candidate.protection.open(sdu)?)))
+        {
+            let message = Message::parse(&message).ok().filter(|message| message.op_code == op::START)?;
+            let candidate = Candidate { mac: from, ..self.candidates.remove(at)? };
+            return self.admit_candidate(local, candidate, &message, now, admit, out);
         }
-        let attempt = self.attempt.as_mut()?;
-        let message = attempt.started.as_mut()?.protection.open(sdu).map(|message| Message::parse(&message))?.ok()?;
-        if message.op_code != op::START_R {
-            return None;
-        }
+        let started = self.attempt.as_mut().and_then(|attempt| attempt.started.as_mut());
+        let Some(message) = started.and_then(|started| started.protection.open(sdu)) else {
+            return self.refuse_candidate(local, from, sdu, now, out);
+        };
+        let message = Message::parse(&message).ok().filter(|message| message.op_code == op::START_R)?;
         if message.result.unwrap_or_default() != 0 {
             self.attempt = None;
             self.next_attempt = now + ATTEMPT;
@@ -508,17 +530,40 @@ impl Neighbour {
         self.join(local, from, &message, now, admit, out)
     }
 
+    /// An SDU that nobody here can open, perhaps of a candidate with another credential, which is told so once. It stays a candidate: anybody
+    /// can have written the SDU.
+    fn refuse_candidate(
+        &mut self,
+        local: &Local<'_>,
+        from: Mac,
+        sdu: &[u8],
+        now: Duration,
+        out: &mut Vec<Effect>,
+    ) -> Option<()> {
+        // Its first SDUs: not one of a session before.
+        sdu.get(1..9).filter(|number| number[..7] == [0; 7] && number[7] <= STARTS as u8)?;
+        let mut candidates = self.candidates.iter_mut();
+        let candidate = candidates.find(|candidate| candidate.mac == from && !candidate.refused)?;
+        candidate.refused = true;
+        let (name, nonce) = (candidate.name.clone(), credential::nonce_of(&candidate.initiator_share));
+        self.log_refusal(local, Some(&name), "it has another credential", now);
+        self.counts.refused += 1;
+        let refusal = response(local, &nonce, &[0; SHARE], Some("another credential"));
+        out.push(Effect::Send(from, refusal.encode_to_vec()));
+        Some(())
+    }
+
     /// M_START of a candidate, which is who it says and admitted, or not.
     fn admit_candidate(
         &mut self,
         local: &Local<'_>,
-        from: Mac,
+        candidate: Candidate,
         message: &Message,
         now: Duration,
         admit: Admit<'_>,
         out: &mut Vec<Effect>,
     ) -> Option<()> {
-        let Candidate { name, protection, initiator_share, responder_share } = self.candidate.take()?;
+        let Candidate { name, mac, protection, initiator_share, responder_share, .. } = candidate;
         let handshake = local.handshake((&name, initiator_share), (local.name, responder_share));
         let asked = admission(message);
         let (checked, proof) = (local.check(message, &handshake, true), local.prove(&handshake, false));
@@ -534,7 +579,7 @@ impl Neighbour {
         match admitted {
             Ok((address, certificate)) => {
                 let answer = answer.with_value(&info(local, address, &proof));
-                self.establish(Session::new(name, from, protection, (certificate, proof), now), out);
+                self.establish(Session::new(name, mac, protection, (certificate, proof), now), out);
                 out.extend(self.protect(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
             }
             Err(reason) => {
@@ -542,7 +587,7 @@ impl Neighbour {
                 self.log_refusal(local, Some(&name), reason, now);
                 let mut protection = protection;
                 let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
-                out.push(Effect::Send(from, protection.protect(&refusal.encode_to_vec())));
+                out.push(Effect::Send(mac, protection.protect(&refusal.encode_to_vec())));
             }
         }
         Some(())
@@ -628,57 +673,6 @@ impl Neighbour {
         };
         out.extend(self.protect(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
     }
-}
-
-fn auth(message: &Message) -> Option<&[u8]> {
-    message.auth_value.as_ref()?.other.as_deref()
-}
-
-fn info(local: &Local<'_>, address: u16, proof: &Proof) -> EnrollmentInfo {
-    let shown = |bytes: &Vec<u8>| (!bytes.is_empty()).then(|| bytes.clone());
-    EnrollmentInfo {
-        address: Some(address.into()),
-        incarnation: Some(local.incarnation.into()),
-        certificate: shown(&proof.certificate),
-        signature: shown(&proof.signature),
-        encryption: None,
-    }
-}
-
-/// The address of M_START or M_START_R (0: none yet), and the sender's incarnation.
-fn admission(message: &Message) -> Option<(u16, Option<[u8; NONCE]>)> {
-    let info = message.value::<EnrollmentInfo>().unwrap_or_default();
-    let address = u16::try_from(info.address.unwrap_or_default()).ok()?;
-    Some((address, info.incarnation.and_then(|bytes| bytes.try_into().ok())))
-}
-
-fn start(local: &Local<'_>, proof: &Proof) -> Message {
-    Message::about(op::START, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info(
-        local,
-        local.address,
-        proof,
-    ))
-}
-
-fn response(
-    local: &Local<'_>,
-    initiator_nonce: &[u8; NONCE],
-    responder_share: &Share,
-    refused: Option<&str>,
-) -> Message {
-    Message {
-        result: refused.map(|_| FAILED),
-        result_reason: refused.map(Into::into),
-        auth_mech: Some(AUTH_X25519),
-        auth_value: Some(AuthValue { other: Some([&initiator_nonce[..], responder_share].concat()) }),
-        src_ap_name: Some(local.name.to_string()),
-        ..Message::about(op::CONNECT_R, object::ENROLLMENT, object::ENROLLMENT_NAME)
-    }
-}
-
-/// What others wrote, for the log.
-fn printable(text: &str) -> String {
-    text.chars().take(80).flat_map(char::escape_default).collect()
 }
 
 /// Bytes of a management SDU, at most.
