@@ -107,6 +107,8 @@ pub struct Orders {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AgentCounts {
     pub not_injected: u64,
+    /// PDUs that a flow of a DIF below had no room for: of layer management, and others.
+    pub no_room: [u64; 2],
     pub table_writes: u64,
     pub reloads: u64,
 }
@@ -575,7 +577,8 @@ impl Agent {
             let place = &self.links[number];
             if let LinkKind::Flow { lower, .. } = &place.kind {
                 let sent = self.lower_flows.send(number, *lower, &transmit, &mut self.ipcps);
-                self.counts.not_injected += u64::from(!sent && self.lower_flows.open(number).is_some());
+                let data = usize::from(transmit.priority != MANAGEMENT_PRIORITY);
+                self.counts.no_room[data] += u64::from(!sent && self.lower_flows.open(number).is_some());
                 continue;
             }
             let Transmit { to, priority, mut pdu, arp, .. } = transmit;

@@ -200,7 +200,9 @@ impl LowerFlows {
     /// Sends a PDU by a link. False if its flow is not there or has no room.
     pub(crate) fn send(&self, link: usize, lower: usize, transmit: &Transmit, ipcps: &mut [Ipcp]) -> bool {
         let first = transmit.priority == MANAGEMENT_PRIORITY;
-        let Some(flow) = self.open(link).filter(|flow| first || ipcps[lower].has_room(*flow)) else { return false };
+        let Some(flow) = self.open(link).filter(|flow| ipcps[lower].has_room_carried(*flow, first)) else {
+            return false;
+        };
         match self.states[&link].carrier {
             Carrier::Program => ipcps[lower].write_carried(flow, &transmit.pdu, first, true),
             Carrier::Agent => {

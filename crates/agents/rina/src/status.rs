@@ -152,7 +152,8 @@ impl Status {
             self.reasons().into_iter().map(|(name, count)| (name, count.into())).collect();
         json!({
             "ipcps": last.0, "packets": stats.total.packets, "cpu_queue_lost": stats.total.punt_lost,
-            "not_injected": last.2.not_injected, "table_writes": last.2.table_writes, "reloads": last.2.reloads,
+            "not_injected": last.2.not_injected, "no_room": { "management": last.2.no_room[0], "data": last.2.no_room[1] },
+            "table_writes": last.2.table_writes, "reloads": last.2.reloads,
             "reasons": reasons, "ports": ports,
             "lower_flows": lower_flows, "switch": last.1,
         })
@@ -227,6 +228,10 @@ impl Status {
         }
         page.counter("hopwright_rina_not_injected_total", "PDUs of the control plane that the switch did not take.");
         page.sample(&[], last.2.not_injected);
+        page.counter("hopwright_rina_no_room_total", "PDUs that found the flow of a DIF below full.");
+        for (what, count) in ["management", "data"].iter().zip(&last.2.no_room) {
+            page.sample(&[("what", what)], count);
+        }
         page.counter("hopwright_rina_table_writes_total", "How often the tables were written.");
         page.sample(&[], last.2.table_writes);
         if let Some(there) = &last.1 {

@@ -231,6 +231,22 @@ mod tests {
         assert_eq!((order, parts), (vec![3, 4, 6, 1, 2, 5], 16));
     }
 
+    /// A sender that is slow keeps no more of it than there is room for, whatever waits besides.
+    #[test]
+    fn management_of_the_dif_above_waits_in_a_limited_number() {
+        let mut sender = Sender::new(&Qos { rate: Some(1000), ..qos(false) });
+        let mut fill = |first: bool| {
+            let room = |sender: &Sender| if first { sender.has_room_first() } else { sender.has_room() };
+            (0..10_000)
+                .take_while(|_| room(&sender).then(|| sender.push_carried(&[7; 100], first, true)).is_some())
+                .count()
+        };
+        assert_eq!((fill(false), fill(true), fill(true)), (256, 64, 0));
+        let mut sent = 0;
+        sender.poll(Duration::from_secs(1), &mut |_, _, _| sent += 1);
+        assert_eq!((sent, sender.has_room_first(), sender.has_room()), (1, true, false));
+    }
+
     #[test]
     fn a_whole_window_that_is_lost_costs_a_timeout() {
         let (sender, time) = transfer(20_000, &mut wide(), |sent| (500..564).contains(&sent));

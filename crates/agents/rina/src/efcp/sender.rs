@@ -7,8 +7,10 @@ use super::congestion::{Acknowledged, CongestionWindow};
 use super::{Ack, FRAGMENT, Qos, extend};
 use crate::pdu::{MORE, REST};
 
-/// PDUs that may wait to be sent.
+/// PDUs that may wait to be sent, and of these PDUs of layer management of the DIF above. It says again what had no room: what flooding has under
+/// way to one neighbour at a time fits.
 const QUEUE: usize = 256;
+const FIRST: usize = 64;
 /// How many later PDUs must have arrived before one is taken as lost (RFC 6675).
 const REORDERING: u64 = 3;
 const FIRST_TIMEOUT: Duration = Duration::from_millis(200);
@@ -115,6 +117,16 @@ impl Sender {
         self.queue.len() < QUEUE
     }
 
+    /// Whether there is room for one more SDU that goes before others.
+    pub(crate) fn has_room_first(&self) -> bool {
+        self.first() < FIRST
+    }
+
+    /// Parts that go before others, or belong to an SDU that has begun.
+    fn first(&self) -> usize {
+        self.queue.iter().take_while(|part| part.first || part.flags & REST != 0).count()
+    }
+
     /// Sets how many bytes of an SDU have room in a PDU, [`FRAGMENT`] at most.
     pub(crate) fn set_part(&mut self, part: usize) {
         self.part = part.min(FRAGMENT);
@@ -128,8 +140,7 @@ impl Sender {
     /// A PDU of the DIF above. With `first` it goes before those that wait without, but not into the middle of one. With `whole` it is sent in
     /// one PDU.
     pub(crate) fn push_carried(&mut self, sdu: &[u8], first: bool, whole: bool) {
-        let before = self.queue.iter().take_while(|part| part.first || part.flags & REST != 0).count();
-        let at = if first { before } else { self.queue.len() };
+        let at = if first { self.first() } else { self.queue.len() };
         self.insert(at, sdu, if whole { sdu.len().max(1) } else { self.part }, first);
     }
 

@@ -108,6 +108,12 @@ impl Ipcp {
         self.flows.get(id).is_some_and(|flow| flow.is_open() && flow.sender.has_room())
     }
 
+    /// The same of a PDU of the DIF above; one of layer management goes before others (`first`).
+    pub(crate) fn has_room_carried(&self, id: FlowId, first: bool) -> bool {
+        let room = |flow: &Flow| if first { flow.sender.has_room_first() } else { flow.sender.has_room() };
+        self.flows.get(id).is_some_and(|flow| flow.is_open() && room(flow))
+    }
+
     /// The longest SDU of a flow, in bytes.
     pub fn longest_sdu(&self) -> usize {
         if self.exchange.is_some() { rlite::flows::LONGEST_SDU } else { LONGEST_SDU }
