@@ -13,6 +13,7 @@
 
 mod codec;
 mod sync;
+mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::credential::{self, Life, NONCE};
 use crate::name::Name;
 use crate::rlite::objects::{self, Announced};
 use sync::{Entry, Id, Objects, Sync};
+use wanted::Wanted;
 
 /// Objects there can be, and objects of one origin.
 const MOST: usize = if cfg!(test) { 500 } else { 65_536 };
@@ -114,8 +116,7 @@ pub(crate) struct Rib {
     sweep_at: Duration,
     /// By link, for neighbours that are up.
     syncs: BTreeMap<usize, Sync>,
-    /// Objects that a neighbour was asked for, and when: others are not.
-    wanted: BTreeMap<Id, Duration>,
+    wanted: Wanted,
     /// Time of day at time 0, in seconds since 1970.
     epoch: u32,
     version: u64,
@@ -142,7 +143,7 @@ impl Rib {
             of_origin: BTreeMap::new(),
             sweep_at: Duration::ZERO,
             syncs: BTreeMap::new(),
-            wanted: BTreeMap::new(),
+            wanted: Wanted::default(),
             epoch,
             version: 0,
             topology: 0,
@@ -313,7 +314,7 @@ impl Rib {
                 false => sync.renew(object.id),
             }
         }
-        self.wanted.remove(&object.id);
+        self.wanted.come(object.id);
         self.sweep_at = self.sweep_at.min(self.end_of(&key, &object));
         let (origin, is_flow) = (key.origin().clone(), matches!(key, Key::LowerFlow(..)));
         let before = self.objects.by_key.get(&key);
@@ -354,6 +355,16 @@ impl Rib {
     /// It is down.
     pub(crate) fn end(&mut self, link: usize) {
         self.syncs.remove(&link);
+        for (id, other) in self.wanted.end(link) {
+            self.ask(other, id);
+        }
+    }
+
+    /// Asks a neighbour for an object.
+    fn ask(&mut self, link: usize, id: Id) {
+        if let Some(sync) = self.syncs.get_mut(&link) {
+            sync.want(id);
+        }
     }
 
     /// Which links belong to the flooding tree.
@@ -384,7 +395,7 @@ impl Rib {
         Some(())
     }
 
-    /// Takes an object. None if it is none.
+    /// Takes an object. None if it is none. It has arrived even if there is no room for it: it is asked for when there is.
     fn receive_object(&mut self, link: usize, message: &Message, now: Duration) -> Option<()> {
         let (key, object) = codec::read(message, now)?;
         let entry = Entry::of(&object);
@@ -416,16 +427,13 @@ impl Rib {
         if seq.is_some_and(|seq| !is_newer(entry.seq, seq)) {
             sync.send(entry.id);
         }
-        let asked = self.wanted.get(&entry.id).is_some_and(|at| now.saturating_sub(*at) < sync::AGAIN);
-        if seq.is_none_or(|seq| !is_newer(seq, entry.seq)) && !asked {
-            if self.wanted.len() >= MOST_WANTED {
-                self.wanted.retain(|_, at| now.saturating_sub(*at) < sync::AGAIN);
-            }
-            if self.wanted.len() >= MOST_WANTED {
-                return;
-            }
-            self.wanted.insert(entry.id, now);
-            sync.want(entry.id);
+        if self.wanted.is_lacking(entry.id) {
+            return sync.confirm(entry);
+        }
+        if seq.is_none_or(|seq| !is_newer(seq, entry.seq))
+            && let Some(asked) = self.wanted.offer(entry.id, link, now)
+        {
+            self.ask(asked, entry.id);
         }
     }
 
@@ -473,6 +481,11 @@ impl Rib {
                 self.store(key, object, Some(link));
             } else {
                 self.refused += 1;
+                // In rlite's dialect it comes again anyway, and what is no more needs no room.
+                match object.present && self.refreshed.is_none() {
+                    true => self.wanted.refuse(object.id, key.origin(), link, now),
+                    false => self.wanted.come(object.id),
+                }
             }
         } else if before.is_some_and(|before| before.supersedes(&object))
             && let Some(sync) = self.syncs.get_mut(&link)
@@ -485,6 +498,9 @@ impl Rib {
     pub(crate) fn tick(&mut self, now: Duration) -> Vec<(usize, Message)> {
         if now >= self.sweep_at {
             self.sweep(now);
+        }
+        if self.wanted.due().is_some_and(|due| now >= due) {
+            self.ask_again(now);
         }
         let age = |object: &Object| now.saturating_sub(object.born);
         if self.refreshed.is_some_and(|at| now.saturating_sub(at) >= REFRESH) {
@@ -505,6 +521,16 @@ impl Rib {
             }
         }
         messages
+    }
+
+    /// Asks for objects that there was no room for, if there is.
+    fn ask_again(&mut self, now: Duration) {
+        let room = MOST.saturating_sub(self.objects.by_key.len());
+        let links: Vec<usize> = self.syncs.keys().copied().collect();
+        let has_room = |origin: &Name| self.of_origin.get(origin).is_none_or(|count| *count < MOST_OF_ONE);
+        for (id, link) in self.wanted.retry(room, &links, has_room, now) {
+            self.ask(link, id);
+        }
     }
 
     /// When an object is removed or renewed.
@@ -546,7 +572,7 @@ impl Rib {
     /// When [`Rib::tick`] has something to send, if nothing happens before.
     pub(crate) fn due(&self) -> Option<Duration> {
         let refresh = self.refreshed.filter(|_| !self.syncs.is_empty()).map(|at| at + REFRESH);
-        self.syncs.values().filter_map(Sync::due).chain(refresh).min()
+        self.syncs.values().filter_map(Sync::due).chain(refresh).chain(self.wanted.due()).min()
     }
 
     /// Whether neighbours have everything.

@@ -120,7 +120,7 @@ fn exchanges_of_any_content_are_survived() {
         let offers = Some([number.to_be_bytes(), number.to_be_bytes()].concat());
         rib.receive(0, &about(&RibExchange { offers, ..RibExchange::default() }), Duration::ZERO);
     }
-    assert!(rib.wanted.len() <= MOST_WANTED);
+    assert!(rib.wanted.pending() <= MOST_WANTED);
     let asked: usize = rib
         .tick(Duration::ZERO)
         .iter()
@@ -200,6 +200,120 @@ fn memory_is_bounded() {
     }
     assert!(rib.iter().count() <= MOST);
     assert!(rib.refused() >= MOST as u64);
+}
+
+/// What a neighbour has, and there was no room for, comes as soon as there is.
+#[test]
+fn what_had_no_room_is_asked_for_when_there_is() {
+    let mut now = Duration::ZERO;
+    let (mut a, mut b) = (Rib::new(name("a"), 1000), Rib::new(name("b"), 2000));
+    let app =
+        |origin: usize, number: usize| Key::Application(name(&format!("app{number}")), name(&format!("n{origin}")));
+    // Of five members as much as there can be of each, and then everything is full.
+    let mut origins: Vec<Rib> = (0..5).map(|origin| Rib::new(name(&format!("n{origin}")), 1000)).collect();
+    for (origin, rib) in origins.iter_mut().enumerate() {
+        for number in 0..MOST / 5 {
+            rib.set(app(origin, number), true, 0, now);
+            b.receive(9, &message(rib, &app(origin, number)), now);
+        }
+    }
+    assert_eq!(b.objects.by_key.len(), MOST);
+    a.set(member("a"), true, 5, now);
+    a.begin(0);
+    b.begin(0);
+    let mut exchange = |a: &mut Rib, b: &mut Rib, time: Duration| {
+        let end = now + time;
+        let mut objects = 0;
+        while now < end {
+            now += Duration::from_millis(50);
+            for (_, message) in a.tick(now) {
+                objects += message.value::<RibExchange>().unwrap().objects.len();
+                b.receive(0, &message, now).unwrap();
+            }
+            // What b has needs no room at a.
+            for (_, message) in b.tick(now) {
+                let value: RibExchange = message.value().unwrap();
+                let value = RibExchange { objects: Vec::new(), offers: None, ..value };
+                a.receive(0, &message.with_value(&value), now).unwrap();
+            }
+        }
+        objects
+    };
+    let sent = exchange(&mut a, &mut b, Duration::from_secs(30));
+    assert_eq!((sent, b.address(&name("a")), b.refused()), (1, None, 1), "it is not sent again and again");
+    b.remove(&app(3, 3));
+    exchange(&mut a, &mut b, Duration::from_secs(3));
+    assert_eq!(b.address(&name("a")), Some(5));
+    assert_eq!(b.wanted.due(), None, "nothing is lacking");
+}
+
+/// A member has more than there can be of one; others are not kept waiting by that, nor is it asked for these again and again.
+#[test]
+fn what_has_no_room_is_not_asked_for() {
+    let mut now = Duration::ZERO;
+    let (mut a, mut b) = (Rib::new(name("a"), 1000), Rib::new(name("b"), 2000));
+    let app = |number: usize| Key::Application(name(&format!("app{number}")), name("c"));
+    let mut hostile = Rib::new(name("c"), 1000);
+    a.begin(0);
+    b.begin(0);
+    for number in 0..MOST_OF_ONE + 20 {
+        hostile.issue(app(number), true, 0, None, now);
+        b.receive(0, &message(&hostile, &app(number)), now).unwrap();
+    }
+    assert_eq!(b.refused(), 20);
+    let mut asked = 0;
+    for _ in 0..100 {
+        now += Duration::from_millis(500);
+        for (_, message) in b.tick(now) {
+            asked += message.value::<RibExchange>().unwrap().wants.map_or(0, |ids| ids.len());
+        }
+    }
+    assert_eq!(asked, 0);
+    b.remove(&app(0));
+    now += Duration::from_millis(1500);
+    let wants = |(_, message): &(usize, Message)| message.value::<RibExchange>().unwrap().wants.is_some();
+    assert!(b.tick(now).iter().any(wants));
+    a.set(member("a"), true, 5, now);
+    exchange(&mut a, &mut b, &mut now, 0);
+    assert_eq!(b.address(&name("a")), Some(5));
+}
+
+/// Two neighbours offer an object, and all that is sent to the first one is lost.
+#[test]
+fn another_neighbour_is_asked_if_one_does_not_answer() {
+    let offer = |rib: &mut Rib, link: usize, now: Duration| {
+        let offers = Some([7u64.to_be_bytes(), 7u64.to_be_bytes()].concat());
+        let value = RibExchange { offers, ..RibExchange::default() };
+        let message = Message::about(crate::cdap::op::WRITE, object::RIB, object::RIB_NAME).with_value(&value);
+        rib.receive(link, &message, now).unwrap();
+    };
+    let asked = |rib: &mut Rib, now: Duration| -> Vec<usize> {
+        let wants = |message: &Message| message.value::<RibExchange>().unwrap().wants.is_some();
+        rib.tick(now).iter().filter(|(_, message)| wants(message)).map(|(link, _)| *link).collect()
+    };
+    let mut rib = Rib::new(name("a"), 0);
+    (0..4).for_each(|link| rib.begin(link));
+    let mut all = Vec::new();
+    for round in 0..4 {
+        for link in 0..4 {
+            let now = round * AGAIN + Duration::from_millis(link as u64);
+            offer(&mut rib, link, now);
+            all.extend(asked(&mut rib, now));
+        }
+    }
+    assert_eq!(all, [0, 1, 2, 3], "one at a time, each in its turn");
+    // The one that was asked goes down.
+    let now = 4 * AGAIN + Duration::from_millis(10);
+    offer(&mut rib, 1, now);
+    offer(&mut rib, 2, now);
+    assert_eq!(asked(&mut rib, now), [1]);
+    rib.end(1);
+    assert_eq!(asked(&mut rib, now), [2]);
+    rib.end(2);
+    rib.end(3);
+    assert!(asked(&mut rib, now).is_empty());
+    offer(&mut rib, 0, now);
+    assert_eq!(asked(&mut rib, now), [0], "nothing waits for who is down");
 }
 
 #[test]
