@@ -27,7 +27,8 @@
 //! ```
 //!
 //! An incarnation is a nonce that a member draws when it begins and publishes in the RIB. So SDUs of an earlier life of either
-//! end have another key. With another credential the second half of it is drawn anew; the first half stands for the process's life.
+//! end have another key. With another credential, and when a peer's numbers have been forgotten ([`crate::members`]), the second half of it is
+//! drawn anew; the first half stands for the process's life.
 
 use std::fmt;
 use std::path::Path;
@@ -159,7 +160,7 @@ impl Handshake<'_> {
         let key = |direction| derive(&session[..], direction, self.dif, one, other);
         Some(match self.encryption {
             false => ["initiator", "responder"].map(|direction| Key::Tag(key(direction))),
-            true => ["initiator sealed", "responder sealed"].map(|direction| Key::seal(&key(direction))),
+            true => ["initiator sealed", "responder sealed"].map(|direction| Key::Seal(key(direction))),
         })
     }
 }
@@ -172,15 +173,12 @@ enum Key {
     /// Of tags.
     Tag(Zeroizing<[u8; 32]>),
     /// Of encryption.
-    Seal(Box<LessSafeKey>),
+    Seal(Zeroizing<[u8; 32]>),
 }
 
-impl Key {
-    fn seal(key: &[u8; 32]) -> Key {
-        Key::Seal(Box::new(LessSafeKey::new(
-            UnboundKey::new(&CHACHA20_POLY1305, key).expect("a key of the cipher's length"),
-        )))
-    }
+/// The cipher with a key, for one message: the library does not overwrite keys, and so none is kept in its form.
+pub(crate) fn cipher(key: &[u8; 32]) -> LessSafeKey {
+    LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key).expect("a key of the cipher's length"))
 }
 
 fn derive(key: &[u8], purpose: &str, dif: &Name, one: Party<'_>, other: Party<'_>) -> Zeroizing<[u8; 32]> {
@@ -210,8 +208,14 @@ impl Protection {
 
     /// Protects a message.
     pub(crate) fn protect(&mut self, message: &[u8]) -> Vec<u8> {
-        let number = self.next.to_be_bytes();
-        self.next += 1;
+        self.protect_as(self.next, message)
+    }
+
+    /// The same with this number, or a greater one if it is used already.
+    pub(crate) fn protect_as(&mut self, number: u64, message: &[u8]) -> Vec<u8> {
+        let number = number.max(self.next);
+        self.next = number + 1;
+        let number = number.to_be_bytes();
         let mut sdu = Vec::with_capacity(OVERHEAD + message.len());
         match &self.sent {
             Key::Tag(key) => {
@@ -224,7 +228,8 @@ impl Protection {
                 sdu.push(SEALED);
                 sdu.extend(number);
                 let (head, mut text) = (sdu.clone(), message.to_vec());
-                let tag = key.seal_in_place_separate_tag(sealing_nonce(number), Aad::from(&head[..]), &mut text);
+                let tag =
+                    cipher(key).seal_in_place_separate_tag(sealing_nonce(number), Aad::from(&head[..]), &mut text);
                 sdu.extend(tag.expect("a message is short").as_ref());
                 sdu.extend(text);
             }
@@ -249,7 +254,7 @@ impl Protection {
             (Key::Seal(key), SEALED) => {
                 let mut text = message.to_vec();
                 let (nonce, head) = (sealing_nonce(number), Aad::from(&head[..]));
-                key.open_in_place_separate_tag(nonce, head, (*tagged).into(), &mut text, 0..).ok()?;
+                cipher(key).open_in_place_separate_tag(nonce, head, (*tagged).into(), &mut text, 0..).ok()?;
                 text
             }
             _ => return None,

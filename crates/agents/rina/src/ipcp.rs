@@ -518,7 +518,9 @@ impl Ipcp {
         let calm = now >= self.route_after + self.route_interval;
         self.route_interval = if calm { least } else { (2 * self.route_interval).clamp(least, ROUTE_BACKOFF * least) };
         self.route_after = now + self.route_interval;
-        self.members.retain(&self.rib);
+        if self.members.retain(&self.rib) {
+            self.rib.reincarnate(now);
+        }
         let mut links: BTreeMap<&Name, BTreeSet<usize>> = BTreeMap::new();
         let mut neighbours = BTreeMap::new();
         for (link, neighbour) in self.neighbours.iter().enumerate() {

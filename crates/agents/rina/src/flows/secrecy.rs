@@ -12,12 +12,15 @@
 //! flags but for that of congestion, which relays set. The nonce is a byte for the kind of PDU and a number of 64 bits in the last 8 of 12 bytes: of
 //! data that of the PDU, so that a PDU that is sent again is the same; acknowledgements have numbers of their own, in front.
 
+use std::fmt;
+
 use hmac::{Hmac, Mac};
-use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::aead::{Aad, CHACHA20_POLY1305, NONCE_LEN, Nonce};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use crate::agreement::KeyPair;
+use crate::credential::cipher;
 use crate::efcp::extend;
 use crate::pdu::{CONGESTION, Header, kind};
 
@@ -25,11 +28,10 @@ use crate::pdu::{CONGESTION, Header, kind};
 const NUMBER: usize = 8;
 
 /// The keys of one end, and the numbers that it has seen.
-#[derive(Debug)]
 pub(super) struct Secrecy {
     public: Vec<u8>,
-    sealing: LessSafeKey,
-    opening: LessSafeKey,
+    sealing: Zeroizing<[u8; 32]>,
+    opening: Zeroizing<[u8; 32]>,
     /// The last data PDU that was sent, and the last that came.
     sent: u64,
     received: u64,
@@ -44,8 +46,7 @@ impl Secrecy {
         let key = |secret: &[u8], direction: &str| {
             let mut hmac: Hmac<Sha256> = Hmac::new_from_slice(secret).ok()?;
             [direction.as_bytes(), requester, responder].iter().for_each(|part| hmac.update(part));
-            let bytes = Zeroizing::new(<[u8; 32]>::from(hmac.finalize().into_bytes()));
-            Some(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &bytes[..]).ok()?))
+            Some(Zeroizing::new(<[u8; 32]>::from(hmac.finalize().into_bytes())))
         };
         let keys = |secret: &[u8]| Some((key(secret, "requester")?, key(secret, "responder")?));
         let keys = own.agree(other, keys)??;
@@ -72,7 +73,8 @@ impl Secrecy {
             self.acknowledgements
         };
         let mut text = payload.to_vec();
-        let done = self.sealing.seal_in_place_append_tag(nonce(header.kind, number), additional(header), &mut text);
+        let done =
+            cipher(&self.sealing).seal_in_place_append_tag(nonce(header.kind, number), additional(header), &mut text);
         // An SDU is far shorter than what the cipher takes.
         done.expect("a PDU is short");
         sealed.extend(text);
@@ -88,13 +90,19 @@ impl Secrecy {
             (u64::from_be_bytes(*number), sealed)
         };
         let mut text = sealed.to_vec();
-        let opened = self.opening.open_in_place(nonce(header.kind, number), additional(header), &mut text);
+        let opened = cipher(&self.opening).open_in_place(nonce(header.kind, number), additional(header), &mut text);
         let length = opened.ok()?.len();
         text.truncate(length);
         if header.kind == kind::DATA {
             self.received = self.received.max(number);
         }
         Some(text)
+    }
+}
+
+impl fmt::Debug for Secrecy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrecy").field("sent", &self.sent).field("received", &self.received).finish_non_exhaustive()
     }
 }
 
