@@ -321,17 +321,19 @@ impl Ipcp {
         } else if header.dst == self.address {
             self.receive_own(header, payload, now);
         } else {
-            self.relay(&header, &pdu[..settings.syntax.header_bytes() + payload.len()], hops);
+            self.relay(header, payload, hops.min(header.hops()));
         }
     }
 
-    /// Sends a PDU on that is another member's. The program does that, but not from and to links that are flows which it does not carry.
-    fn relay(&mut self, header: &Header, pdu: &[u8], hops: u8) {
-        let Some(hops) = hops.checked_sub(1).filter(|hops| *hops > 0) else {
+    /// Sends a PDU on that is another member's. The program does that, but not from and to links that are flows which it does not carry. How many
+    /// members it may still pass is in its header, too, for links without a place for it.
+    fn relay(&mut self, header: Header, payload: &[u8], hops: u8) {
+        let hops = hops.saturating_sub(1);
+        let Some(header) = header.with_hops(hops) else {
             self.counts.looped += 1;
             return;
         };
-        let Some((link, to)) = self.next_hop(header) else {
+        let Some((link, to)) = self.next_hop(&header) else {
             self.counts.discarded += 1;
             return;
         };
@@ -340,7 +342,9 @@ impl Ipcp {
             kind::MANAGEMENT => MANAGEMENT_PRIORITY,
             _ => cube.map_or(0, |cube| cube.priority),
         };
-        self.transmits.push(Transmit { link, to, priority, pdu: pdu.to_vec(), hops, arp: false });
+        let mut pdu = Vec::with_capacity(self.settings.syntax.header_bytes() + payload.len());
+        self.settings.syntax.write(&header, payload, &mut pdu);
+        self.transmits.push(Transmit { link, to, priority, pdu, hops, arp: false });
     }
 
     /// The link and the station by which a PDU goes on: of several the same for each flow.

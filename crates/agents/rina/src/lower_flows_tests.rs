@@ -1,9 +1,7 @@
 //! Systems in memory whose DIFs lie over each other; links over Ethernet are queues.
 
 use super::*;
-use crate::credential::Credential;
-use crate::dialect::Dialect;
-use crate::efcp::Qos;
+use crate::fixture;
 use crate::frames::Protection;
 use crate::ipcp::{CARRIED_MTU, LINK_MTU, Settings};
 use crate::pdu::Syntax;
@@ -38,11 +36,6 @@ fn name(text: &str) -> Name {
     text.parse().unwrap()
 }
 
-fn cube(id: u16, name: &str, reliable: bool) -> Qos {
-    let congestion = crate::efcp::congestion::POLICIES[0];
-    Qos { id, name: name.into(), reliable, window: 256, congestion, rate: None, priority: 0 }
-}
-
 impl System {
     fn new(name_of: &'static str, members: &[Member], kind: impl Fn(&str) -> Kind, program: &[&str]) -> System {
         let (mut ipcps, mut links, mut ports) = (Vec::<Ipcp>::new(), Vec::new(), Vec::new());
@@ -71,20 +64,14 @@ impl System {
                 links.push(RouterLink { ipcp: at, link, kind: link_kind, port, vlan, mac, protection, mtu: 1500 });
             }
             let settings = Settings {
-                name: name(&member.name),
                 dif: name(member.dif),
-                address: (name_of == "x").then_some(1),
                 // Each DIF has a credential of its own.
-                dialect: Dialect::Hopwright(Credential::new(&[member.dif.as_bytes()[0]; 16]).unwrap()),
+                dialect: fixture::dialect(member.dif.as_bytes()[0]),
                 syntax,
-                routing: crate::routing::POLICIES[0],
-                identity: None,
                 encryption,
                 mtu,
-                keepalive: Duration::from_millis(200),
-                dead_after: Duration::from_millis(600),
-                qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],
-                links: vec![1; member.links.len()],
+                qos: fixture::cubes(256),
+                ..fixture::settings(&member.name, (name_of == "x").then_some(1), member.links.len())
             };
             ipcps.push(Ipcp::new(settings, 1_000_000));
         }
@@ -264,7 +251,57 @@ fn a_pdu_does_not_go_in_circles_for_ever() {
         (sent, relay.counts().looped)
     };
     assert_eq!(relayed(64), (vec![63], 0));
-    assert_eq!(relayed(2), (vec![1], 0));
-    assert_eq!(relayed(1), (vec![], 1));
+    assert_eq!(relayed(5), (vec![4], 0));
+    assert_eq!(relayed(4), (vec![], 1));
     assert_eq!(relayed(0), (vec![], 2));
+}
+
+/// Over links without a place for the number, such as Ethernet, it is in the header. Here each member sends the PDU to the next one of a circle.
+#[test]
+fn hops_count_on_where_a_pdu_passes_ethernet() {
+    for syntax in [Syntax::Checksum, Syntax::Irati] {
+        let mut network = carry_a_flow(|dif| if dif == "c" { Kind { syntax, ..PLAIN } } else { PLAIN });
+        let (now, address) = (network.now, network.systems[2].ipcps[2].address());
+        let relay = &mut network.systems[1].ipcps[2];
+        let kind = crate::pdu::kind::DATA;
+        let header = crate::pdu::Header { dst: address, src: 1, kind, flags: 3, sequence: 7, ..Default::default() };
+        let mut pdu = Vec::new();
+        syntax.write(&header, b"data", &mut pdu);
+        let mut rounds = 0;
+        loop {
+            relay.receive(0, STATION, &pdu, now);
+            let Some(transmit) = relay.take_transmits().pop() else { break };
+            rounds += 1;
+            assert!(rounds < 100, "it goes in circles");
+            pdu = transmit.pdu;
+            let (now, payload) = syntax.parse(&pdu).unwrap();
+            assert_eq!((crate::pdu::Header { passed: 0, ..now }, payload), (header, &b"data"[..]));
+        }
+        assert_eq!((rounds, relay.counts().looped), (15, 1));
+    }
+}
+
+/// Layer management of the DIF above waits in a queue of limited length. What finds it full is flooded again.
+#[test]
+fn layer_management_waits_in_a_queue_of_limited_length() {
+    let mut network = carry_a_flow(|_| PLAIN);
+    let System { ipcps, links, lower_flows, .. } = &mut network.systems[0];
+    let at = links.iter().position(RouterLink::is_flow).unwrap();
+    let (upper, LinkKind::Flow { lower, .. }) = (links[at].ipcp, links[at].kind.clone()) else { unreachable!() };
+    let transmit = Transmit {
+        link: links[at].link,
+        to: STATION,
+        priority: MANAGEMENT_PRIORITY,
+        pdu: vec![0; 100],
+        hops: TTL,
+        arp: false,
+    };
+    let taken = (0..1000).take_while(|_| lower_flows.send(at, lower, &transmit, ipcps)).count();
+    assert!((10..=100).contains(&taken), "{taken} PDUs wait");
+    ipcps[upper].register(name("late"), network.now).unwrap();
+    ipcps[upper].tick(network.now);
+    let flooded = ipcps[upper].take_transmits();
+    assert!(!flooded.is_empty() && flooded.iter().all(|transmit| !lower_flows.send(at, lower, transmit, ipcps)));
+    let knows = |network: &mut Network| network.systems[2].ipcps[upper].knows(&name("late"));
+    assert!(network.run(Duration::from_secs(5), knows), "nobody says it again");
 }

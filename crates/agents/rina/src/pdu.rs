@@ -18,6 +18,11 @@ pub(crate) const MORE: u8 = 0x02;
 /// Flag of a PDU that goes on with the SDU of the one before.
 pub(crate) const REST: u8 = 0x04;
 
+/// The bits of the flags that say how many members have relayed a PDU, outside programs, in units of [`PASSED_UNIT`] and rounded up. rlite's
+/// syntax has none.
+const PASSED: u8 = 0x78;
+const PASSED_UNIT: u8 = 4;
+
 /// Flag of the first PDU of a run, in rlite's syntax.
 pub(crate) const RUN: u8 = 0x80;
 
@@ -189,10 +194,25 @@ pub(crate) struct Header {
     pub src_cep: u16,
     /// Type.
     pub kind: u8,
-    /// Flags.
+    /// Flags, without [`PASSED`].
     pub flags: u8,
     /// Sequence number.
     pub sequence: u32,
+    /// The number in [`PASSED`].
+    pub passed: u8,
+}
+
+impl Header {
+    /// Members that may still relay the PDU, at most.
+    pub(crate) fn hops(&self) -> u8 {
+        TTL - PASSED_UNIT * self.passed
+    }
+
+    /// The same PDU that this number of members may still relay. None if it cannot be said any more.
+    pub(crate) fn with_hops(self, hops: u8) -> Option<Header> {
+        let passed = TTL.saturating_sub(hops).div_ceil(PASSED_UNIT);
+        (passed <= PASSED >> PASSED.trailing_zeros()).then_some(Header { passed, ..self })
+    }
 }
 
 /// Bytes that are no PDU.
@@ -227,7 +247,8 @@ impl Syntax {
                 Field::DestinationCep => header.dst_cep.into(),
                 Field::SourceCep => header.src_cep.into(),
                 Field::Type => header.kind.into(),
-                Field::Flags => header.flags.into(),
+                Field::Flags if self == Syntax::Rlite => header.flags.into(),
+                Field::Flags => (header.flags | header.passed << PASSED.trailing_zeros()).into(),
                 Field::Length => (self.header_bytes() + payload.len()) as u32,
                 Field::Sequence => header.sequence,
                 // Behind all other fields, or none.
@@ -268,7 +289,11 @@ impl Syntax {
                 Field::DestinationCep => header.dst_cep = short()?,
                 Field::SourceCep => header.src_cep = short()?,
                 Field::Type => header.kind = number as u8,
-                Field::Flags => header.flags = number as u8,
+                Field::Flags if self == Syntax::Rlite => header.flags = number as u8,
+                Field::Flags => {
+                    header.flags = number as u8 & !PASSED;
+                    header.passed = (number as u8 & PASSED) >> PASSED.trailing_zeros();
+                }
                 Field::Length => length = number as usize,
                 Field::Sequence => header.sequence = number,
             }
@@ -293,6 +318,7 @@ mod tests {
             kind: kind::DATA,
             flags: CONGESTION,
             sequence: 0x0102_0304,
+            passed: 0,
         };
         for syntax in [Syntax::Checksum, Syntax::Irati, Syntax::Rlite] {
             let mut pdu = Vec::new();
@@ -307,8 +333,27 @@ mod tests {
     }
 
     #[test]
+    fn members_that_a_pdu_has_passed_are_counted() {
+        let header = Header { flags: CONGESTION | MORE | REST | RUN, ..Header::default() };
+        assert_eq!(header.hops(), TTL);
+        for hops in 0..=TTL {
+            let Some(counted) = header.with_hops(hops) else {
+                assert!(hops < 4);
+                continue;
+            };
+            assert!((4..=hops).contains(&counted.hops()) && hops - counted.hops() < 4, "{hops}");
+            for syntax in [Syntax::Checksum, Syntax::Irati] {
+                let mut pdu = Vec::new();
+                syntax.write(&counted, b"an SDU", &mut pdu);
+                assert_eq!(syntax.parse(&pdu), Ok((counted, &b"an SDU"[..])));
+            }
+        }
+    }
+
+    #[test]
     fn the_bytes_are_those_of_the_program() {
-        let header = Header { dst: 1, src: 2, qos_id: 3, dst_cep: 4, src_cep: 5, kind: 0x80, flags: 1, sequence: 6 };
+        let header =
+            Header { dst: 1, src: 2, qos_id: 3, dst_cep: 4, src_cep: 5, kind: 0x80, flags: 1, sequence: 6, passed: 0 };
         let mut pdu = Vec::new();
         Syntax::Checksum.write(&header, &[], &mut pdu);
         assert_eq!(pdu[..18], [1, 0, 1, 0, 2, 3, 0, 4, 0, 5, 0x80, 1, 0, 20, 0, 0, 0, 6]);

@@ -143,8 +143,17 @@ mod tests {
 
     #[test]
     fn each_syntax_is_recognised() {
-        let header =
-            Header { dst: 1, src: 2, qos_id: 3, dst_cep: 4, src_cep: 5, kind: kind::DATA, flags: 1, sequence: 6 };
+        let header = Header {
+            dst: 1,
+            src: 2,
+            qos_id: 3,
+            dst_cep: 4,
+            src_cep: 5,
+            kind: kind::DATA,
+            flags: 1,
+            sequence: 6,
+            passed: 0,
+        };
         for (syntax, ttl, name) in [
             (Syntax::Checksum, false, "checksum"),
             (Syntax::Irati, false, "irati"),
