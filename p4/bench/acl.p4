@@ -4,7 +4,6 @@
 #include <v1model.p4>
 #include "headers.p4"
 
-// Hardware has room for fewer: -D RULES=1024.
 #ifndef RULES
 #define RULES 16384
 #endif

@@ -19,6 +19,7 @@ HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
 SMALL = {
     "l2-ecp5": ("examples/l2.p4", "ecp5-85-256", "ecp5"),
     "l3-corundum": ("examples/l3.p4", "xcup-512", "corundum"),
+    "acl-ecp5": ("p4/bench/acl.p4", "ecp5-85-256", "ecp5"),
     "recirculate-ecp5": ("tests/stf/recirculate_grows.p4", "ecp5-85-512", "ecp5"),
 }
 LARGE = {

@@ -26,6 +26,7 @@ const ENGINES: &[(&str, &str)] = &[
     ("hw_join", include_str!("../lib/hw_join.sv")),
     ("hw_loop", include_str!("../lib/hw_loop.sv")),
     ("hw_lpm", include_str!("../lib/hw_lpm.sv")),
+    ("hw_masked", include_str!("../lib/hw_masked.sv")),
     ("hw_meter", include_str!("../lib/hw_meter.sv")),
     ("hw_packet_store", include_str!("../lib/hw_packet_store.sv")),
     ("hw_ram", include_str!("../lib/hw_ram.sv")),

@@ -19,6 +19,7 @@ mod exclusive;
 pub mod hir;
 mod keys;
 pub mod map;
+mod masked;
 pub mod offsets;
 mod refusal;
 mod registers;

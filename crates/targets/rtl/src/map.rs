@@ -93,6 +93,21 @@ pub enum MemoryKind {
         /// Chunks of the key.
         chunks: u32,
     },
+    /// `hw_masked`.
+    Masked {
+        /// Lanes that look up masks at the same time.
+        lanes: u32,
+        /// Masks of a lane.
+        passes: u32,
+        /// Buckets of a lane for each function.
+        buckets: u64,
+        /// Entries of a bucket.
+        slots: u32,
+        /// Bits of the number that says which entry came first.
+        sequence_bits: u32,
+        /// For how many cycles more address and data of a write stay.
+        hold: u32,
+    },
     /// Lists of ports to which packets are copied: `hw_replicate`.
     Lists {
         /// Members of all lists.
@@ -394,6 +409,12 @@ fn memory(number: usize, memory: &Memory) -> String {
         MemoryKind::Ternary { entries, chunks } => {
             ("ternary", format!(", \"entries\": {entries}, \"chunks\": {chunks}"))
         }
+        MemoryKind::Masked { lanes, passes, buckets, slots, sequence_bits, .. } => (
+            "masked",
+            format!(
+                ", \"lanes\": {lanes}, \"passes\": {passes}, \"buckets\": {buckets}, \"slots\": {slots}, \"sequence_bits\": {sequence_bits}"
+            ),
+        ),
     };
     format!(
         "    {{\"table\": {}, \"engine\": \"{engine}\", \"address\": {}, \"addr_bits\": {addr_bits}, \"data_bits\": \
@@ -440,7 +461,7 @@ impl BusWidths {
         let ((memory_words, object_words), memories, objects) =
             (map.words(), map.memories.len().max(1), map.objects.len().max(1));
         let holds = map.memories.iter().map(|memory| match memory.kind {
-            MemoryKind::Exact { hold, .. } => hold,
+            MemoryKind::Exact { hold, .. } | MemoryKind::Masked { hold, .. } => hold,
             _ => 0,
         });
         // The last memory is written this many cycles later than the first.

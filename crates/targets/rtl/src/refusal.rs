@@ -51,8 +51,8 @@ capabilities! {
     EgressClone = "egress-clone": "clones at the end of egress",
     /// Clones of a program whose parser has effects.
     CloneWithEffects = "clone-with-effects": "clones if the parser or the checksum verification has effects on state",
-    /// `random` of many bits.
-    Random = "random": "random numbers of this many bits",
+    /// `random` with many possible results.
+    Random = "random": "random numbers from such a range",
     /// Checksums over the payload.
     PayloadChecksum = "payload-checksum": "checksums over the payload",
     /// Hash algorithms without an engine.

@@ -20,6 +20,7 @@ use crate::design::Hardware;
 use crate::digest::QUEUE;
 use crate::hir::{Binary, Destinations, LookupLayout, Node, Op, Value};
 use crate::map::COUNT_BITS;
+use crate::masked::{MASKS, Masked};
 use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, exact, key_bits, ternary_entries};
 use crate::sharing::Engine;
 
@@ -413,6 +414,7 @@ impl Reporter<'_> {
                 (1..=levels).for_each(|level| cost += target.memory(key, 1 << level));
                 cost
             }
+            TableEngine::Masked => Masked::of_table(p, table, target, schedule.engines.gap).cost(target),
             TableEngine::Ternary => {
                 let rows = u64::from(ternary_entries(p[table].size));
                 let chunks = key.div_ceil(u64::from(TERNARY_CHUNK_BITS));
@@ -448,6 +450,9 @@ impl Reporter<'_> {
     /// What an engine is; nothing for gates.
     fn engine(&self, node: &Node) -> Option<String> {
         Some(match &node.op {
+            Op::Lookup { table, .. } if TableEngine::of(self.p, *table) == TableEngine::Masked => {
+                format!("table {} ({MASKS} masks)", self.p[*table].name)
+            }
             Op::Lookup { table, .. } => format!("table {}", self.p[*table].name),
             Op::Destinations { of: Destinations::Group { .. }, .. } => "multicast groups".to_string(),
             Op::Destinations { of: Destinations::Session { .. }, .. } => "clone sessions".to_string(),

@@ -8,6 +8,7 @@ use hopwright_ir::{ExternId, Key, MatchKind, Pipeline, TableId, ValueSet};
 use crate::cost::Cost;
 use crate::hir::{Binary, Design, Destinations, LookupLayout, Node, Op, Value};
 use crate::map::{COPY_SLOTS, GROUP_BUCKETS, MemoryKind, SESSION_BUCKETS};
+use crate::masked::{FEWEST_PASSES, Masked};
 use crate::sharing::{EngineKind, Engines};
 use crate::target::{Fetch, Target};
 
@@ -82,6 +83,8 @@ pub enum TableEngine {
     Lpm(u32),
     /// RAM-based ternary match.
     Ternary,
+    /// Ternary match of many entries by hashing.
+    Masked,
 }
 
 /// Keys of at most this width, of tables that can hold all of their values, are addresses.
@@ -182,6 +185,7 @@ impl TableEngine {
                 let intervals = (2 * table.size + 1).next_power_of_two();
                 TableEngine::Lpm(intervals.ilog2().clamp(3, 16))
             }
+            _ if ternary_entries(table.size) > MAX_TERNARY_ENTRIES => TableEngine::Masked,
             _ => TableEngine::Ternary,
         }
     }
@@ -198,6 +202,7 @@ impl TableEngine {
                 let chunks = bits.div_ceil(TERNARY_CHUNK_BITS);
                 4 + log4(chunks + 1) + log4(ternary_entries(pipeline[table].size))
             }
+            TableEngine::Masked => Masked::of_table(pipeline, table, target, gap).latency(),
         }
     }
 }
@@ -215,7 +220,7 @@ pub fn value_set_rows(size: u64) -> u32 {
     ternary_entries(size.saturating_mul(4).max(16))
 }
 
-/// The most entries of a ternary table. Its RAMs have a bit for each entry.
+/// The most entries of `hw_ternary`. Its RAMs have a bit for each entry.
 pub(crate) const MAX_TERNARY_ENTRIES: u32 = 1024;
 
 /// How `hw_exact` has a value set that is too large for `hw_ternary`: its members have no ranges and no masks.
@@ -231,14 +236,15 @@ pub(crate) fn log4(n: u32) -> u32 {
 }
 
 impl Schedule {
-    /// Schedules a design with these results. Packets follow each other as closely as its registers and fetches allow, and not more
-    /// closely than the target says.
+    /// Schedules a design with these results. Packets follow each other as closely as its registers, fetches and large ternary tables allow,
+    /// and not more closely than the target says.
     pub fn of(pipeline: &Pipeline, design: &Design, outputs: &[Value], target: &Target) -> Schedule {
-        let words = |node: &Node| match node.op {
+        let cycles = |node: &Node| match node.op {
             Op::Fetch { .. } => target.fetch_words(node.width / 8),
+            Op::Lookup { table, .. } if TableEngine::of(pipeline, table) == TableEngine::Masked => FEWEST_PASSES,
             _ => 1,
         };
-        let mut gap = design.nodes.iter().map(words).fold(target.gap, u32::max);
+        let mut gap = design.nodes.iter().map(cycles).fold(target.gap, u32::max);
         loop {
             let schedule = Schedule::with_gap(pipeline, design, outputs, target, gap);
             let needed = schedule.register_gap(design);

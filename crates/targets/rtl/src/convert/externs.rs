@@ -9,7 +9,7 @@ use crate::digest::{DigestCall, DigestField, RECEIVER_BITS};
 use crate::hir::{Binary, Op, Value};
 use crate::refusal::Capability;
 
-/// The most bits of a random number.
+/// The bits of a draw.
 const RANDOM_BITS: u32 = 64;
 
 impl Convert<'_> {
@@ -217,8 +217,10 @@ impl Convert<'_> {
     fn random(&mut self, slot: SlotId, lo: &Expr, hi: &Expr, path: &mut Path, span: Span) {
         let (lo, hi) = (self.expr(lo, path), self.expr(hi, path));
         let width = self.b.width(lo);
-        if width > RANDOM_BITS {
-            let message = format!("of {width} bits, of at most {RANDOM_BITS}");
+        let bounds = self.b.as_const(lo).zip(self.b.as_const(hi));
+        let narrow = bounds.is_some_and(|(lo, hi)| lo > hi || (hi - lo).bits() <= u64::from(RANDOM_BITS));
+        if width > RANDOM_BITS && !narrow {
+            let message = format!("of {width} bits, where more than 2^{RANDOM_BITS} numbers may be drawn");
             return self.refuse(Capability::Random, span, message);
         }
         let above = self.b.binary(Binary::Less, hi, lo);

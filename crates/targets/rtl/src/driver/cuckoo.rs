@@ -16,6 +16,9 @@ const MOST_SEARCHED: usize = 4096;
 /// The number of a place: hash function, slot, bucket, from the highest bit.
 type Place = u32;
 
+/// Keys that get other places, in order; the last is the one that was added or changed.
+pub(super) type Moves = Vec<(BigUint, Place)>;
+
 /// The entries of an exact-match memory.
 #[derive(Clone, Debug)]
 pub(super) struct Entries {
@@ -32,16 +35,35 @@ impl Entries {
 
     /// Adds an entry or changes its data. Returns what is to be written.
     pub(super) fn put(&mut self, key: BigUint, data: BigUint) -> Result<Vec<Write>, Full> {
+        let moves = self.insert(key, data)?;
+        Ok(self.writes(&moves))
+    }
+
+    /// Adds an entry or changes its data.
+    pub(super) fn insert(&mut self, key: BigUint, data: BigUint) -> Result<Moves, Full> {
         let moves = match self.table.place(&key) {
             Some(place) => vec![(key.clone(), place)],
             None => self.table.insert(&key).ok_or_else(|| Full("no place is free for the key's hashes".into()))?,
         };
         self.data.insert(key, data);
-        let write = |(key, addr): (BigUint, Place)| {
-            let entry = (BigUint::one() << self.key_bits) + &key;
-            Write { addr, data: (entry << self.data_bits) + &self.data[&key] }
+        Ok(moves)
+    }
+
+    /// What is to be written for an entry that was added or changed.
+    pub(super) fn writes(&self, moves: &Moves) -> Vec<Write> {
+        let write = |(key, addr): &(BigUint, Place)| {
+            let entry = (BigUint::one() << self.key_bits) + key;
+            Write { addr: *addr, data: (entry << self.data_bits) + &self.data[key] }
         };
-        Ok(moves.into_iter().map(write).collect())
+        moves.iter().map(write).collect()
+    }
+
+    /// Takes back the last entry that was added.
+    pub(super) fn undo(&mut self, moves: &Moves) {
+        self.table.undo(moves);
+        if let Some((added, _)) = moves.last() {
+            self.data.remove(added);
+        }
     }
 
     /// Removes an entry, if there is one. Returns what is to be written.
@@ -101,7 +123,7 @@ impl Cuckoo {
 
     /// Gives a new key a place. Returns the keys that move, and where to, in the order in which they are to be written: each place
     /// is free, or its key has been written elsewhere. The last is the new key. `None` if no place can be made free.
-    fn insert(&mut self, key: &BigUint) -> Option<Vec<(BigUint, Place)>> {
+    fn insert(&mut self, key: &BigUint) -> Option<Moves> {
         // A search, breadth first: places, and the one whose key would move there.
         let mut from: HashMap<Place, Option<Place>> = HashMap::new();
         let mut next: VecDeque<Place> = VecDeque::new();
@@ -138,6 +160,18 @@ impl Cuckoo {
             self.places.insert(key.clone(), *place);
         }
         Some(moves)
+    }
+
+    /// Takes back the insertion that made these moves, if there was none after it.
+    fn undo(&mut self, moves: &Moves) {
+        let (Some((_, free)), Some((added, _))) = (moves.first(), moves.last()) else { return };
+        self.keys[*free as usize] = None;
+        self.places.remove(added);
+        // Each key came from the place to which the next one moved.
+        for ((key, _), (_, from)) in moves.iter().zip(&moves[1..]) {
+            self.keys[*from as usize] = Some(key.clone());
+            self.places.insert(key.clone(), *from);
+        }
     }
 }
 
@@ -179,6 +213,21 @@ mod tests {
             assert_eq!(memory.remove(&place).as_ref(), Some(key));
         }
         assert_eq!(table.place(&keys[0]), None);
+    }
+
+    #[test]
+    fn what_an_insertion_moves_comes_back() {
+        let mut table = Cuckoo::new(48, 8, 2);
+        let mut most = 0;
+        for key in (0u32..).map(|i| BigUint::from(i * 7919)) {
+            let (keys, places) = (table.keys.clone(), table.places.clone());
+            let Some(moves) = table.insert(&key) else { break };
+            most = most.max(moves.len());
+            table.undo(&moves);
+            assert_eq!((&table.keys, &table.places), (&keys, &places));
+            table.insert(&key);
+        }
+        assert!(most > 2, "{most} keys moved");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod copies;
 mod cuckoo;
 mod lpm;
+mod masked;
 mod members;
 mod table;
 mod ternary;
@@ -121,6 +122,8 @@ pub fn clear(map: &Map) -> Vec<Access> {
             MemoryKind::Default | MemoryKind::Keys { .. } => continue,
             MemoryKind::Lpm { .. } => vec![kind(1), kind(0), one(2)],
             MemoryKind::Ternary { .. } => vec![one(2), kind(0), kind(1)],
+            // Masks without values match nothing.
+            MemoryKind::Masked { .. } => vec![kind(2), kind(3)],
             MemoryKind::Index | MemoryKind::Exact { .. } | MemoryKind::Lists { .. } | MemoryKind::Members { .. } => {
                 vec![whole]
             }

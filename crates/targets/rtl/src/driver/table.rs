@@ -9,6 +9,7 @@ use num_traits::{One, ToPrimitive, Zero};
 
 use super::cuckoo::Entries;
 use super::lpm::Intervals;
+use super::masked::Tuples;
 use super::members::{List, Lists};
 use super::ternary::Rows;
 use super::{Access, Full, Write, accesses, write_object};
@@ -74,6 +75,7 @@ enum Engine {
     Exact(Entries),
     Lpm(Intervals),
     Ternary { rows: Rows, sequences: HashMap<(Vec<MatchValue>, i32), u64>, next: u64 },
+    Masked(Tuples),
 }
 
 impl TableDriver {
@@ -106,6 +108,10 @@ impl TableDriver {
                     MemoryKind::Ternary { entries, chunks } => {
                         Engine::Ternary { rows: Rows::new(entries, chunks), sequences: HashMap::new(), next: 0 }
                     }
+                    MemoryKind::Masked { .. } => match Tuples::new(memory, layout.stored_bits()) {
+                        Some(tuples) => Engine::Masked(tuples),
+                        None => continue,
+                    },
                 },
             ));
         }
@@ -300,6 +306,14 @@ impl Engine {
                 }
                 _ => Ok(Vec::new()),
             },
+            Engine::Masked(tuples) => {
+                let key = (matches.to_vec(), priority);
+                let rank = MatchValue::rank(matches, priority, table.has_priority());
+                match data {
+                    Some(data) => tuples.put(key, rank, width, &data),
+                    None => Ok(tuples.remove(&key)),
+                }
+            }
             Engine::Ternary { rows, sequences, next } => {
                 let key = (matches.to_vec(), priority);
                 let sequence = *sequences.get(&key).unwrap_or(next);
@@ -324,6 +338,7 @@ impl Engine {
             Engine::Index => (0..1u32 << key_bits).map(cleared).collect(),
             Engine::Exact(entries) => entries.clear(),
             Engine::Lpm(intervals) => return intervals.clear(),
+            Engine::Masked(tuples) => tuples.clear(),
             Engine::Ternary { rows, sequences, .. } => {
                 sequences.clear();
                 rows.clear()

@@ -58,24 +58,7 @@ impl Rows {
         matches: &[MatchValue],
         width: impl Fn(usize) -> u32,
     ) -> Result<Vec<(BigUint, BigUint)>, Full> {
-        let mut all = vec![(BigUint::zero(), BigUint::zero())];
-        for (i, one) in matches.iter().enumerate() {
-            let width = width(i);
-            let parts = match one {
-                MatchValue::Range { lo, hi } => prefixes_of(lo, hi, width),
-                other => vec![other.value_and_mask(width).unwrap_or_default()],
-            };
-            let most = self.rows.len();
-            if all.len() * parts.len() > most {
-                return Err(Full(format!("an entry with these ranges takes more than the table's {most} rows")));
-            }
-            let joined = |(value, mask): &(BigUint, BigUint)| {
-                let (value, mask) = (value << width, mask << width);
-                parts.iter().map(|(v, m)| (&value + v, &mask + m)).collect::<Vec<_>>()
-            };
-            all = all.iter().flat_map(joined).collect();
-        }
-        Ok(all)
+        values_and_masks(matches, width, self.rows.len())
     }
 
     /// Replaces the rows of this order, of which there may be none, by values with masks. Returns what is to be written.
@@ -203,6 +186,31 @@ impl Rows {
         }
         self.writes.push(Write { addr: 2 << self.low_bits, data: valid });
     }
+}
+
+/// Values and masks over the whole key that together match what an entry matches: at most this many.
+pub(super) fn values_and_masks(
+    matches: &[MatchValue],
+    width: impl Fn(usize) -> u32,
+    most: usize,
+) -> Result<Vec<(BigUint, BigUint)>, Full> {
+    let mut all = vec![(BigUint::zero(), BigUint::zero())];
+    for (i, one) in matches.iter().enumerate() {
+        let width = width(i);
+        let parts = match one {
+            MatchValue::Range { lo, hi } => prefixes_of(lo, hi, width),
+            other => vec![other.value_and_mask(width).unwrap_or_default()],
+        };
+        if all.len() * parts.len() > most {
+            return Err(Full(format!("an entry with these ranges takes more than {most} rows")));
+        }
+        let joined = |(value, mask): &(BigUint, BigUint)| {
+            let (value, mask) = (value << width, mask << width);
+            parts.iter().map(|(v, m)| (&value + v, &mask + m)).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(joined).collect();
+    }
+    Ok(all)
 }
 
 /// How many rows after the first `count` of a list follow the last of these without another one in between.

@@ -8,10 +8,10 @@ use super::metering::Access;
 use super::{Writer, reset};
 use crate::hir::{Input, LookupLayout, Op, Value};
 use crate::map::{Memory, MemoryKind};
+use crate::masked::{MOST_ENTRIES, Masked};
 use crate::refusal::Capability;
 use crate::schedule::{
-    CHOSEN_BITS, Exact, MAX_TERNARY_ENTRIES, TERNARY_CHUNK_BITS, TableEngine, exact_value_set, key_bits,
-    ternary_entries, value_set_rows,
+    CHOSEN_BITS, Exact, TERNARY_CHUNK_BITS, TableEngine, exact_value_set, key_bits, ternary_entries, value_set_rows,
 };
 
 /// Cycles that the write of an entry takes at most to reach its memory, and some more.
@@ -80,7 +80,12 @@ impl Writer<'_> {
         let enable = self.at(enable, start);
         let keys: Vec<String> = keys.iter().map(|key| self.at(*key, start)).collect();
         let stored = layout.stored_bits();
-        let Some((module, parameters, memory)) = self.table_engine(value, id, engine, stored) else { return };
+        if engine == TableEngine::Masked && self.p[id].size > MOST_ENTRIES {
+            let (name, size) = (&self.p[id].name, self.p[id].size);
+            let message = format!("table `{name}` has {size} entries, of at most {MOST_ENTRIES}");
+            return self.refuse(Capability::TableSize, value, message);
+        }
+        let (module, parameters, memory) = self.table_engine(id, engine, stored);
         self.engines.insert(module);
         let kind = memory.kind;
         let number = self.map.memory(memory);
@@ -99,7 +104,7 @@ impl Writer<'_> {
         };
         // What chooses between what is stored and the default.
         let mut chosen = format!("{{{width}{{{hit}}}}}");
-        if module == "hw_exact" {
+        if matches!(module, "hw_exact" | "hw_masked") {
             let _ = write!(extra, ", .out_found(found{n})");
             chosen = self.copies_of_hit(n, width);
         }
@@ -181,19 +186,13 @@ impl Writer<'_> {
         format!(", default{n}")
     }
 
-    /// The module that searches a table, its parameters, and its memory as the control plane writes it. None if the table is refused.
-    fn table_engine(
-        &mut self,
-        value: Value,
-        id: TableId,
-        engine: TableEngine,
-        stored: u32,
-    ) -> Option<(&'static str, String, Memory)> {
+    /// The module that searches a table, its parameters, and its memory as the control plane writes it.
+    fn table_engine(&self, id: TableId, engine: TableEngine, stored: u32) -> (&'static str, String, Memory) {
         let table = &self.p[id];
         let key_bits = key_bits(self.p, id);
         let memory =
             |kind, addr_bits, data_bits| Memory { name: table.name.clone(), kind, addr_bits, data_bits, key_bits };
-        Some(match engine {
+        match engine {
             TableEngine::Index => {
                 let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored})");
                 ("hw_index", parameters, memory(MemoryKind::Index, key_bits, stored + 1))
@@ -208,19 +207,16 @@ impl Writer<'_> {
                 ("hw_lpm", parameters, memory(MemoryKind::Lpm { levels }, levels + 3, key_bits.max(stored + 1)))
             }
             TableEngine::Ternary => {
-                let entries = ternary_entries(table.size);
-                if entries > MAX_TERNARY_ENTRIES {
-                    let message =
-                        format!("table `{}` has {} entries, of at most {MAX_TERNARY_ENTRIES}", table.name, table.size);
-                    self.refuse(Capability::TableSize, value, message);
-                    return None;
-                }
-                let ternary = Ternary::new(key_bits, stored, entries);
+                let ternary = Ternary::new(key_bits, stored, ternary_entries(table.size));
                 let memory = ternary.memory(table.name.clone(), key_bits);
                 ("hw_ternary", ternary.parameters, memory)
             }
+            TableEngine::Masked => {
+                let masked = Masked::of_table(self.p, id, self.target, self.schedule.engines.gap);
+                ("hw_masked", masked.parameters(), masked.memory(table.name.clone()))
+            }
             TableEngine::Default => unreachable!("has no engine"),
-        })
+        }
     }
 
     /// A mask of this many bits that says whether there is a hit, of copies that are made where it is known a cycle before.

@@ -100,9 +100,14 @@ fn found(copies: Vec<simulation::Sent>) -> Vec<(u16, Vec<u8>)> {
     copies.into_iter().map(|sent| (sent.port, sent.bytes)).collect()
 }
 
-/// Compares a design with the interpreter on packets of a test.
+/// Compares a design with small tables with the interpreter on packets of a test.
 fn agrees(mut pipeline: Pipeline, script: &str, target: &Target) {
     pipeline.tables.iter_mut().for_each(|table| table.size = table.size.min(256));
+    agrees_as_it_is(pipeline, script, target);
+}
+
+/// Compares a design with the interpreter on packets of a test.
+fn agrees_as_it_is(pipeline: Pipeline, script: &str, target: &Target) {
     let pipeline = Arc::new(pipeline);
     let script = hopwright_stf::parse("script", script).unwrap();
     let (hardware, program) = verilate(&pipeline, target);
@@ -198,6 +203,19 @@ fn an_access_list_agrees() {
     targets().iter().for_each(|target| agrees(pipeline.clone(), script, target));
 }
 
+/// 200 rules with 48 masks, in eight lanes and in four.
+#[test]
+#[ignore = "needs verilator"]
+fn a_large_access_list_agrees() {
+    let (pipeline, script) = program("p4/bench/acl.p4");
+    for (name, gap) in [("ecp5-85-512", 1), ("ecp5-85-256", 33)] {
+        let target = Target { gap, ..Target::by_name(name).unwrap() };
+        let verilog = to_hardware(&pipeline, &target).unwrap().verilog.pipeline;
+        assert!(verilog.contains("hw_masked #("), "rules are in a large table");
+        agrees_as_it_is(pipeline.clone(), &script, &target);
+    }
+}
+
 /// A UDP packet, its Ethernet destination, IPv4 source and IPv4 destination by a key. Its number is in it.
 fn numbered(number: usize, key: u32) -> Vec<u8> {
     let key = key as u8;
@@ -218,9 +236,18 @@ fn numbered(number: usize, key: u32) -> Vec<u8> {
 /// Writes entries of the table while packets pass: each packet meets the table before or after each change, those behind a change meet
 /// it, and entries that do not change are always found.
 fn changes_are_atomic(pipeline: Pipeline, table: &str, matches: impl Fn(u32) -> Vec<MatchValue>) {
+    changes_of_a_size_are_atomic(pipeline, 32, table, matches);
+}
+
+/// As above, with tables of a size.
+fn changes_of_a_size_are_atomic(
+    mut pipeline: Pipeline,
+    size: u64,
+    table: &str,
+    matches: impl Fn(u32) -> Vec<MatchValue>,
+) {
     const KEYS: u32 = 24;
-    let mut pipeline = pipeline;
-    pipeline.tables.iter_mut().for_each(|table| table.size = 32);
+    pipeline.tables.iter_mut().for_each(|table| table.size = size);
     let pipeline = Arc::new(pipeline);
     let table = pipeline.table_by_name(table).unwrap();
     // Its first action has a port, and what else there is.
@@ -316,6 +343,16 @@ fn changes_of_prefixes_are_atomic() {
 #[test]
 #[ignore = "needs verilator"]
 fn changes_of_a_ternary_table_are_atomic() {
+    changes_of_masks_are_atomic(32);
+}
+
+#[test]
+#[ignore = "needs verilator"]
+fn changes_of_a_large_ternary_table_are_atomic() {
+    changes_of_masks_are_atomic(2048);
+}
+
+fn changes_of_masks_are_atomic(size: u64) {
     let pipeline = (*compile(&root().join("p4/bench/acl.p4"))).clone();
     let any = || MatchValue::Ternary { value: BigUint::ZERO, mask: BigUint::ZERO };
     let matches = move |key: u32| {
@@ -324,7 +361,7 @@ fn changes_of_a_ternary_table_are_atomic() {
         let source = MatchValue::Ternary { value: value.into(), mask: mask.into() };
         vec![source, any(), any(), any(), any()]
     };
-    changes_are_atomic(pipeline, "rules", matches);
+    changes_of_a_size_are_atomic(pipeline, size, "rules", matches);
 }
 
 /// Each change of an entry's actions is another list of members.
