@@ -162,7 +162,7 @@ impl Network {
         if let Some(port) = ports.find(|port| matches!(port % 128, 6 | 7) || *port == 64) {
             return Err(NetworkError::TofinoPort(port));
         }
-        let zero = clock_us * 1000 >> 48 << 48;
+        let zero = (clock_us * 1000) >> 48 << 48;
         let (at, rest) = (zero / SECOND, zero % SECOND * 1024 / SECOND);
         Ok(format!(
             "{}\nsetdefault clock zero_was(at:{at}, rest:{rest})\nsetdefault router router_is(ia:{}, min_level:{})\n{}",
