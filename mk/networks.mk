@@ -94,6 +94,7 @@ tutorial: hopwright
 
 ## test-epic: five EPIC routers, for v1model and for Tofino; then one misbehaves, and is caught
 test-epic: hopwright
+	tests/epic/same_answers_test.py
 	tests/epic/network_test.py
 
 ## test-tcp: TCP and segmented UDP over veth pairs with all offloads on, through each kind of switch
