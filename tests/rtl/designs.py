@@ -1,13 +1,16 @@
 """Checks that whole designs are clean: verilator with all warnings finds nothing but what `waivers.vlt` waives, and yosys finds no
 latch, no combinational loop, and no signal that nothing or several things drive. Each is checked in the shell of its target, which
-contains it.
+contains it. Then a design runs in its own testbench, on the packets of a packet test.
 
 `designs.py [NAME…]` checks the designs below, without names those that are small. HOPWRIGHT is the command to use.
 """
 
 import os
 import pathlib
+import re
 import shutil
+import struct
+import subprocess
 import sys
 import time
 
@@ -40,6 +43,46 @@ def check(top, folder):
         libyosys.run_pass(command, design)
 
 
+def expect(true, what):
+    if not true:
+        raise RuntimeError(what)
+
+
+def write_capture(file, frames):
+    records = (struct.pack("<4I", 0, number, len(frame), len(frame)) + frame for number, frame in enumerate(frames))
+    file.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(records))
+
+
+def read_capture(file):
+    data, at, frames = file.read_bytes(), 24, []
+    while at < len(data):
+        (length,) = struct.unpack_from("<I", data, at + 8)
+        frames.append(data[at + 16:at + 16 + length])
+        at += 16 + length
+    return frames
+
+
+def testbench(name):
+    """What the makefile of a design does with a capture: what leaves, and waveforms with names of the program. Entries are written before."""
+    folder = BUILD / f"testbench-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    run(HOPWRIGHT, "rtl", ROOT / f"tests/stf/{name}.p4", "--target", "ecp5-85-256", "-o", folder)
+    script = [line.split() for line in (ROOT / f"tests/stf/{name}.stf").read_text().splitlines()]
+    frames = [bytes.fromhex("".join(words[2:])) for words in script if words[:1] == ["packet"]]
+    wanted = [bytes.fromhex("".join(words[2:-1])) for words in script if words[:1] == ["expect"]]
+    write_capture(folder / "in.pcap", frames)
+    # Whatever is written to the status clears it.
+    (folder / "entries.txt").write_text("w 3010 0\ni 3010\n")
+    environment = {key: value for key, value in os.environ.items() if key != "MAKEFLAGS"}
+    subprocess.run(["make", "-s", "-C", folder, "sim", "PCAP=in.pcap", "PORT=1", "ENTRIES=entries.txt", "WAVES=1"], check=True,
+                   env=environment, stdout=subprocess.DEVNULL)
+    found = read_capture(folder / "out1.pcap")
+    expect(found == wanted, f"{[f.hex() for f in found]} leave, not {[f.hex() for f in wanted]}")
+    expect(sorted(file.name for file in folder.glob("out*.pcap")) == ["out1.pcap"], "packets leave by port 1 only")
+    signals = re.findall(r"\$var wire +\d+ \S+ (\w+)", (folder / "waves.vcd").read_text())
+    expect(any(re.fullmatch(r"hdr_data_\w+_s\d+", signal) for signal in signals), f"no field is among {len(signals)} signals")
+
+
 def main():
     if sys.argv[1:2] == ["--check"]:
         return check(*sys.argv[2:])
@@ -60,6 +103,9 @@ def main():
         else:
             print(f"{label}: {time.monotonic() - begin:.1f} s")
     print(f"designs: {len(sys.argv[1:] or SMALL) - failed} clean, {failed} not")
+    if not sys.argv[1:]:
+        testbench("comparisons")
+        print("testbench: passed")
     return int(failed > 0)
 
 

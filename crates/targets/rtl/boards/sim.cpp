@@ -31,12 +31,11 @@
 #include <vector>
 
 #include "Vboard.h"
+#include "pcap.h"
 #include "verilated.h"
 #ifdef WAVES
 #include "verilated_fst_c.h"
 #endif
-
-using Bytes = std::vector<uint8_t>;
 
 // Clocks, in picoseconds.
 constexpr uint64_t BYTE_TIME = 8000;
@@ -49,42 +48,6 @@ static uint32_t crc32(const uint8_t *data, size_t length) {
         for (int bit = 0; bit < 8; bit++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320 : crc >> 1;
     }
     return ~crc;
-}
-
-[[noreturn]] static void fail(const std::string &what) {
-    std::fprintf(stderr, "%s\n", what.c_str());
-    std::exit(1);
-}
-
-// A capture: classic pcap, microseconds or nanoseconds, of either byte order.
-static std::vector<Bytes> read_pcap(const std::string &path) {
-    FILE *file = std::fopen(path.c_str(), "rb");
-    if (!file) fail(path + ": " + std::strerror(errno));
-    uint32_t head[6];
-    if (std::fread(head, 4, 6, file) != 6) fail(path + ": not a capture");
-    bool swap = head[0] == 0xd4c3b2a1 || head[0] == 0x4d3cb2a1;
-    if (!swap && head[0] != 0xa1b2c3d4 && head[0] != 0xa1b23c4d) fail(path + ": not a capture in pcap format");
-    auto order = [swap](uint32_t value) { return swap ? __builtin_bswap32(value) : value; };
-    if ((order(head[5]) & 0xffff) != 1) fail(path + ": the capture is not of Ethernet");
-    std::vector<Bytes> frames;
-    uint32_t record[4];
-    while (std::fread(record, 4, 4, file) == 4) {
-        uint32_t length = order(record[2]);
-        if (length > 65535) fail(path + ": a frame of " + std::to_string(length) + " bytes");
-        Bytes frame(length);
-        if (std::fread(frame.data(), 1, length, file) != length) fail(path + ": ends within a frame");
-        frames.push_back(std::move(frame));
-    }
-    std::fclose(file);
-    return frames;
-}
-
-static FILE *open_pcap(const std::string &path) {
-    FILE *file = std::fopen(path.c_str(), "wb");
-    if (!file) fail(path + ": " + std::strerror(errno));
-    const uint32_t head[6] = {0xa1b23c4d, 0x00040002, 0, 0, 65535, 1};
-    std::fwrite(head, 4, 6, file);
-    return file;
 }
 
 static int open_tap(const std::string &name) {
@@ -227,12 +190,7 @@ struct Port {
         if (number == BOARD_CONTROL && control.give(frame)) return;
         if (framed) left.emplace_back(number, frame);
         if (tap >= 0) (void)!write(tap, frame.data(), frame.size());
-        if (out) {
-            const uint32_t record[4] = {uint32_t(now / 1'000'000'000'000), uint32_t(now / 1000 % 1'000'000'000),
-                                        uint32_t(frame.size()), uint32_t(frame.size())};
-            std::fwrite(record, 4, 4, out);
-            std::fwrite(frame.data(), 1, frame.size(), out);
-        }
+        if (out) write_pcap(out, frame, now / 1000);
     }
 };
 static Port ports[PORTS];

@@ -115,7 +115,9 @@ impl Core {
             b.span = node.span;
             let mut op = node.op.clone();
             op.map_operands(|v| places[v.index()]);
-            places.push(b.rebuild(op, node.width));
+            let place = b.rebuild(op, node.width);
+            b.hold(place, node.slot);
+            places.push(place);
         }
         let spec = places[ingress.egress_spec.index()];
         let (mut request, mut truncation) = (None, None);
@@ -458,14 +460,16 @@ fn rebuild_egress(b: &mut Builder, nodes: &[Node], places: &mut Vec<Value>, reac
         if let Some(enable) = op.enable_mut() {
             *enable = b.and(*enable, reached);
         }
-        places.push(match (op, only_port) {
+        let place = match (op, only_port) {
             (Op::Input(Input::QueueDepth), _) => b.constant(0u32, Input::QueueDepth.width()),
             (Op::Input(Input::EgressPort), Some(port)) => port,
             (Op::Input(input @ (Input::EgressRid | Input::Cloned | Input::Replicated)), Some(_)) => {
                 b.constant(0u32, input.width())
             }
             (op, _) => b.rebuild(op, node.width),
-        });
+        };
+        b.hold(place, node.slot);
+        places.push(place);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::core::Core;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::shell::ShellModule;
+use crate::simulation;
 use crate::sv::{self, Verilog};
 use crate::target::Target;
 
@@ -26,9 +27,16 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// The files of the design, by names: the top module `NAME.sv`, the pipeline, the register map as JSON, the target's shell, and
-    /// the engines.
+    /// The files of the design, by names: the top module `NAME.sv`, the pipeline, the register map as JSON, the target's shell,
+    /// the engines, and a testbench.
     pub fn files(&self, name: &str) -> Vec<(String, String)> {
+        let mut files = self.modules(name);
+        files.extend(simulation::testbench(&self.verilog.name, &self.target));
+        files
+    }
+
+    /// Those files without the testbench.
+    pub(crate) fn modules(&self, name: &str) -> Vec<(String, String)> {
         let Verilog { top, pipeline, map, engines, .. } = &self.verilog;
         let mut files = vec![
             (format!("{name}.sv"), top.clone()),

@@ -167,10 +167,11 @@ impl Merger<'_> {
                 }
             }
         }
-        let Node { width, span, .. } = old[members[0]];
+        let Node { width, span, slot, .. } = old[members[0]];
         self.b.span = span;
         let op = self.merged(&members);
         let place = self.b.rebuild(op, width);
+        self.b.hold(place, slot);
         for member in members {
             self.places[member.index()] = Some(place);
         }

@@ -1,11 +1,12 @@
 //! SystemVerilog.
 //!
-//! Each value is a signal `v<number>_<stage>`: what it holds in a stage of the pipeline. It is [carried](carry) to the stages that use
+//! Each value is a signal `v<number>_<stage>`, or `<name>_s<stage>` with a [name](names): what it holds in a stage of the pipeline. It is [carried](carry) to the stages that use
 //! it. Concatenations are written where they are used, so that only their parts are carried.
 
 mod carry;
 mod copies;
 mod metering;
+mod names;
 mod registers;
 mod search;
 mod values;
@@ -88,6 +89,7 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         return Err(distinct(writer.refusals));
     }
     let top = writer.top();
+    module = names::rename(&module, &names::names(pipeline, &core.design));
     writer.map.identify(&mut module);
     Ok(Verilog {
         name: identifier(&pipeline.name),

@@ -477,6 +477,9 @@ impl<'p> Convert<'p> {
                     *slot = self.b.one_hot(cases, width);
                 }
             }
+            if at < self.p.slots.len() && groups.len() > 1 {
+                self.b.hold(*slot, Some(SlotId(at as u32)));
+            }
         }
         slots
     }

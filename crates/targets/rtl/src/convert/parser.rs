@@ -186,7 +186,8 @@ impl Convert<'_> {
             let mut path = self.need(bytes, path)?;
             let cursor = path.slots[self.extra(Extra::Cursor)];
             for field in &header.fields {
-                path.slots[field.slot.index()] = self.b.window(cursor, field.offset_bits, field.width);
+                let value = self.b.window(cursor, field.offset_bits, field.width);
+                self.set(field.slot, value, &mut path);
             }
             path.slots[header.valid.index()] = self.b.boolean(true);
             self.consume(bytes, Some(id), &mut path);
@@ -218,7 +219,7 @@ impl Convert<'_> {
         let cursor = path.slots[self.extra(Extra::Cursor)];
         let own = self.b.resize(own, 16);
         for field in &header.fields {
-            path.slots[field.slot.index()] = if std::ptr::eq(field, varbit) {
+            let value = if std::ptr::eq(field, varbit) {
                 let skip = self.b.constant(field.offset_bits / 8, 16);
                 let offset = self.b.binary(Binary::Add, cursor, skip);
                 self.b.concat(vec![offset, own])
@@ -229,6 +230,7 @@ impl Convert<'_> {
                 let offset = self.b.binary(Binary::Add, cursor, own);
                 self.b.window(offset, field.offset_bits, field.width)
             };
+            self.set(field.slot, value, &mut path);
         }
         path.slots[header.valid.index()] = self.b.boolean(true);
         self.consume(bytes, Some(id), &mut path);
@@ -295,7 +297,8 @@ impl Convert<'_> {
         let cursor = path.slots[self.extra(Extra::Cursor)];
         for (slot, offset) in parts {
             let width = self.p[*slot].ty.width();
-            path.slots[slot.index()] = self.b.window(cursor, *offset, width);
+            let value = self.b.window(cursor, *offset, width);
+            self.set(*slot, value, &mut path);
         }
         Some(path)
     }

@@ -36,10 +36,14 @@ impl Convert<'_> {
             return None;
         }
         match &stmt.kind {
-            StmtKind::Assign(slot, value) => path.slots[slot.index()] = self.expr(value, &path),
+            StmtKind::Assign(slot, value) => {
+                let value = self.expr(value, &path);
+                self.set(*slot, value, &mut path);
+            }
             StmtKind::AssignSlice { slot, hi, lo, value } => {
                 let new = self.expr(value, &path);
-                path.slots[slot.index()] = self.replace(path.slots[slot.index()], *hi, *lo, new);
+                let value = self.replace(path.slots[slot.index()], *hi, *lo, new);
+                self.set(*slot, value, &mut path);
             }
             StmtKind::SetValid(header) => self.set_valid(*header, &mut path),
             StmtKind::SetInvalid(header) => path.slots[self.p[*header].valid.index()] = self.b.boolean(false),
@@ -101,6 +105,12 @@ impl Convert<'_> {
             StmtKind::Emit(header) => self.emit(*header, &path, stmt.span),
         }
         Some(path)
+    }
+
+    /// Gives a slot a value.
+    pub(super) fn set(&mut self, slot: SlotId, value: Value, path: &mut Path) {
+        self.b.hold(value, Some(slot));
+        path.slots[slot.index()] = value;
     }
 
     /// The conditions of the cases of a value, of which the first one counts, and the condition that none is true.
@@ -251,7 +261,8 @@ impl Convert<'_> {
             _ => (self.member(id, lookup, &layout, &path), layout.chosen_width()),
         };
         if let Some(slot) = hit {
-            path.slots[slot.index()] = self.b.slice(chosen, width - 1, width - 1);
+            let hit = self.b.slice(chosen, width - 1, width - 1);
+            self.set(slot, hit, &mut path);
         }
         let action = match layout.action_bits {
             0 => self.b.constant(0u32, 0),

@@ -422,10 +422,7 @@ mod tests {
             most = most.max(tuples.values.len());
             shared += usize::from(tuples.values.values().any(|candidates| candidates.data.len() > 1));
         }
-        assert!(
-            most >= 12 && no_masks > 5 && no_places > 5,
-            "{most} values, {no_masks} and {no_places} without room"
-        );
+        assert!(most >= 12 && no_masks > 5 && no_places > 5, "{most} values, {no_masks} and {no_places} without room");
         assert!(
             shared > 100 && renumbered > 3,
             "{shared} times values were shared, {renumbered} times numbers ran out"

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
-use hopwright_ir::{BinaryOp, Type, bits};
+use hopwright_ir::{BinaryOp, SlotId, Type, bits};
 use hopwright_source::Span;
 use num_bigint::BigUint;
 use num_traits::{One, ToPrimitive, Zero};
@@ -68,10 +68,16 @@ impl Builder {
         self.as_const(value).is_some_and(|c| *c == bits::mask(self.width(value)))
     }
 
+    /// Records that a slot holds a value.
+    pub fn hold(&mut self, value: Value, slot: Option<SlotId>) {
+        let held = &mut self.design.nodes[value.index()].slot;
+        *held = held.or(slot);
+    }
+
     /// Adds a node that is not shared with equal ones.
     pub fn effect(&mut self, op: Op, width: u32) -> Value {
         let value = Value(self.design.nodes.len() as u32);
-        self.design.nodes.push(Node { op, width, span: self.span });
+        self.design.nodes.push(Node { op, width, span: self.span, slot: None });
         value
     }
 
@@ -532,6 +538,7 @@ pub(crate) fn rewrite(
             op.map_operands(|v| places[v.index()]);
             b.rebuild(op, node.width)
         });
+        b.hold(new, node.slot);
         places.push(new);
     }
     (b.design, places)

@@ -17,7 +17,7 @@ pub(crate) use build::{evaluate as evaluate_binary, rewrite};
 pub use dead::eliminate;
 pub use verify::verify;
 
-use hopwright_ir::{ActionId, ExternId, ExternKind, HashAlgorithm, HeaderId, Pipeline, TableId, ValueSetId};
+use hopwright_ir::{ActionId, ExternId, ExternKind, HashAlgorithm, HeaderId, Pipeline, SlotId, TableId, ValueSetId};
 use hopwright_source::Span;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
@@ -44,6 +44,8 @@ pub struct Node {
     pub width: u32,
     /// The P4 text.
     pub span: Span,
+    /// The first slot that holds the result, if one does.
+    pub slot: Option<SlotId>,
 }
 
 /// What comes from outside of the program.

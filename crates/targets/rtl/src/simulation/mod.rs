@@ -17,9 +17,16 @@ use crate::design::Hardware;
 use crate::driver::{self, Access, Registers};
 use crate::engines;
 use crate::map::{Map, STATUS};
+use crate::target::Target;
 
 /// What drives a design in the simulation.
 const MAIN: &str = include_str!("main.cpp");
+
+/// What it shares with the testbench of a design.
+const HARNESS: &str = include_str!("harness.h");
+
+/// Captures.
+const PCAP: &str = include_str!("pcap.h");
 
 /// Why a design is not simulated.
 #[derive(Debug)]
@@ -71,6 +78,7 @@ pub fn build(hardware: &Hardware, folder: &Path, waivers: Option<&Path>) -> Resu
         (format!("{}.sv", verilog.name), verilog.top.as_str()),
         (format!("{}_pipeline.sv", verilog.name), pipeline.as_str()),
         ("main.cpp".to_string(), MAIN),
+        ("harness.h".to_string(), HARNESS),
     ];
     files.extend(engines::with_parts(&verilog.engines).into_iter().map(|(name, text)| (format!("{name}.sv"), text)));
     let macros = [format!("MAX_BYTES={}", hardware.target.max_packet_bytes)];
@@ -81,6 +89,26 @@ pub fn build(hardware: &Hardware, folder: &Path, waivers: Option<&Path>) -> Resu
         None => arguments.push("-Wno-fatal".into()),
     }
     compile(&verilog.name, &files, &arguments, &macros, folder)
+}
+
+/// A testbench of a design, by names: what simulates its packets, and a makefile.
+pub(crate) fn testbench(name: &str, target: &Target) -> [(String, String); 4] {
+    let makefile = include_str!("Makefile.in")
+        .replace("@NAME@", name)
+        .replace("@MAX@", &target.max_packet_bytes.to_string())
+        .replace("@MHZ@", &target.clock_mhz.to_string());
+    [
+        ("Makefile", makefile),
+        ("simulation.cpp", include_str!("testbench.cpp").into()),
+        ("harness.h", HARNESS.into()),
+        ("pcap.h", PCAP.into()),
+    ]
+    .map(|(name, text)| (name.to_string(), text))
+}
+
+/// The header for captures, of boards.
+pub(crate) fn captures() -> (String, String) {
+    ("pcap.h".into(), PCAP.into())
 }
 
 /// Compiles sources with a top module and a `main.cpp` to a program below a folder, unless that has been done.

@@ -31,6 +31,22 @@ fn examples_become_verilog() {
 }
 
 #[test]
+fn signals_are_named_after_the_program() {
+    let pipeline = compile(&root().join("examples/l3.p4"));
+    let target = Target::by_name("ecp5-85-512").unwrap();
+    let verilog = to_hardware(&pipeline, &target).unwrap().verilog.pipeline;
+    assert_eq!(verilog, to_hardware(&pipeline, &target).unwrap().verilog.pipeline);
+    let code = verilog.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
+    let words = code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let words: std::collections::BTreeSet<&str> = words.collect();
+    // What was received, what is sent, and what a lookup finds.
+    for name in ["hdr_ipv4_ttl_s", "hdr_ipv4_ttl_2_s", "RouterIngress_routes_s"] {
+        assert!(words.iter().any(|word| word.starts_with(name)), "there is no signal {name}");
+    }
+    assert!(words.iter().all(|word| word.len() < 64), "names are short");
+}
+
+#[test]
 fn what_a_target_cannot_do_is_refused_at_its_line() {
     let target = Target::by_name("ecp5-85-512").unwrap();
     let mut pipeline = (*compile(&root().join("p4/bench/acl.p4"))).clone();
