@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::worker::error::PATIENCE;
 use crate::worker::wait::Wakeup;
 
-/// Between two looks whether it has.
+/// Time between two looks while the control side waits for a worker.
 const LOOK: Duration = Duration::from_micros(50);
 
 /// A worker's attention.
