@@ -137,6 +137,28 @@ class Dependencies(unittest.TestCase):
                           "d is not drawn: d → c"])
 
 
+def examples(text):
+    """The first words of the examples in documentation that `cargo test` runs or compiles."""
+    fences = re.findall(r"^ *//[/!] *```(\w*)", text, re.MULTILINE)
+    return [word for word in fences[::2] if word in ("", "rust", "no_run", "should_panic", "compile_fail")]
+
+
+class Tests(unittest.TestCase):
+    """A library without unit tests has `test = false`, and one without examples `doctest = false`: it is compiled once less."""
+
+    def test_libraries_that_are_not_compiled_for_tests_have_none(self):
+        for manifest in (ROOT / "crates").glob("*/*/Cargo.toml"):
+            library = tomllib.loads(manifest.read_text()).get("lib", {})
+            text = "\n".join(path.read_text() for path in manifest.parent.glob("src/**/*.rs"))
+            with self.subTest(manifest.parent.name):
+                tests = re.search(r"cfg\(test\)|#\[(\w+::)?test\b|proptest!", text)
+                self.assertFalse(tests and not library.get("test", True), "its [lib] has `test = false`, but there are unit tests")
+                self.assertFalse(examples(text) and not library.get("doctest", True), "its [lib] has `doctest = false`, but there are examples")
+
+    def test_examples_are_found(self):
+        self.assertEqual(examples("/// ```text\n/// x\n/// ```\n    //! ```no_run\n    //! f()\n    //! ```\n///```\n/// g()\n///```"), ["no_run", ""])
+
+
 def packages(*arguments):
     """The packages, as `name version`, that `cargo tree` names."""
     command = ["cargo", "tree", "--offline", "--prefix", "none", "--format", "{p}", *arguments]
