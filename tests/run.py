@@ -60,14 +60,14 @@ STAGES = [
     Stage("build", 2, ["hopwright", "tools", "rina-api"], needed=True),
     # These tests wait for answers; a slow machine makes them slow.
     Stage("compile the tests", 4, [
-        "compile", "test-local-topology", "p4runtime", "test-page", "test-starts", "test-bfruntime", "test-thrift", "tutorial", "test-pages",
-        "test-authentication", "test-switchblade"], most=6),
+        "compile", "test-starts", "p4runtime", "test-bfruntime", "test-thrift", "tutorial", "test-pages", "test-authentication",
+        "test-switchblade"], most=6),
     # Networks of namespaces mostly wait, for timers and for each other.
     Stage("networks", 4, [
         "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-agents-take-over", "test-reload", "test-int", "test-epic",
-        "test-openflow", "test-switch", "test-bmv2", "test-four-routers", "test-tenant", "test-migrate", "test-operation", "test-monitoring",
-        "test-agent", "test-management", "network-ours", "network-mixed", "network-tap", "network-jumbo", "network-workers"], most=7,
-        only_root=True),
+        "test-openflow", "test-switch", "test-bmv2", "test-page", "test-four-routers", "test-tenant", "test-migrate", "test-operation", "test-monitoring",
+        "test-agent", "test-management", "test-local-topology", "network-ours", "network-mixed", "network-tap", "network-jumbo",
+        "network-workers"], most=7, only_root=True),
     Stage("computation", 2, ["unit", "docs", "stf", "test-lsp", "test-dist", "test-rtl"]),
     # A router under load, one that has to answer within the 250 ms that braccept waits, and one with more neighbours than a machine may
     # have have the machine to themselves.
