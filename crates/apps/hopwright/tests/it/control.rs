@@ -318,10 +318,7 @@ fn ambiguous_names_and_excluded_bits_are_refused_with_what_is_right() {
     assert_eq!(routes("10.11.5.5/16".into()), expected);
     assert_eq!(routes(Match::prefix(Ipv4Addr::new(10, 11, 5, 5), 16)), expected);
     assert_eq!(routes("10.0.0.1/33".into()), "key `h.ip.v4`: prefix length 33 is beyond 32 bits");
-    assert_eq!(
-        routes("2001:db8::1".into()),
-        "key `h.ip.v4`: 2001:db8::1 does not fit 32 bits"
-    );
+    assert_eq!(routes("2001:db8::1".into()), "key `h.ip.v4`: 2001:db8::1 does not fit 32 bits");
     let rule = to("I.one.rules").key("mac", 1).key("ether type", Match::mask(0x1234u16, 0xff00u16));
     assert_eq!(error(&rule), "key `ether type`: 0x1234&&&0xff00 has bits outside its mask: write 0x1200&&&0xff00");
     // A packet test may have such, and a key that is left out is the prefix of length 0.
