@@ -369,10 +369,11 @@ class ClientInterface:
         request.config.add(p4_name=p4_name)
         self.stub.SetForwardingPipelineConfig(request)
 
-    def bfrt_info_get(self):
+    def bfrt_info_get(self, p4_name=None):
         request = pb.GetForwardingPipelineConfigRequest(device_id=self.device_id, client_id=self.client_id)
         answer = self.stub.GetForwardingPipelineConfig(request)
-        return Info(self, answer.config[0], answer.non_p4_config)
+        config = next(config for config in answer.config if p4_name in (None, config.p4_name))
+        return Info(self, config, answer.non_p4_config)
 
     def clear_all_tables(self):
         request = pb.GetForwardingPipelineConfigRequest(device_id=self.device_id, client_id=self.client_id)

@@ -20,11 +20,11 @@ class Daemon(Switch):
 
     def __init__(self, folder, *options):
         super().__init__(PROGRAM, *options, address=base.ADDRESS)
-        self.folder = folder
+        self.folder, self.numbers = folder, range(PORTS)
 
     def command(self, interfaces):
         ports = self.folder / "ports.json"
-        ports.write_text(json.dumps({"PortToIf": [{"device_port": n, "if": f"sw{n}"} for n in range(PORTS)]}))
+        ports.write_text(json.dumps({"PortToIf": [{"device_port": number, "if": f"sw{n}"} for n, number in enumerate(self.numbers)]}))
         return [HOPWRIGHT, "as", "bf_switchd", "--install-dir", str(self.folder), "--conf-file", str(self.folder / "router.conf"),
                 "--ports", str(ports), "--server-listen-local-only", *self.options]
 
@@ -66,6 +66,76 @@ class Tools(unittest.TestCase):
             switch.send(0, ethernet("020000000001", "020000000002", 0x88b5, bytes(50)))
             self.assertEqual(switch.receive(2)[:6].hex(), "000000000099")
 
+    def several(self, scopes):
+        """The configuration of the same program under several names, each in pipes of its own."""
+        programs = []
+        for name, pipes in scopes.items():
+            folder = self.folder / name
+            self.assertEqual(compile_program(folder).returncode, 0)
+            (program,) = json.loads((folder / "router.conf").read_text())["p4_devices"][0]["p4_programs"]
+            program["program-name"] = name
+            program["p4_pipelines"][0]["pipe_scope"] = pipes
+            programs.append(program)
+        described = {"chip_list": [{"chip_family": "tofino"}], "p4_devices": [{"device-id": 0, "p4_programs": programs}]}
+        (self.folder / "router.conf").write_text(json.dumps(described))
+
+    def controller(self, number, program):
+        """A client that has bound to a program, and the tables of that."""
+        interface = gc.ClientInterface(base.ADDRESS, client_id=number, device_id=0)
+        self.addCleanup(interface.tear_down_stream)
+        info = interface.bfrt_info_get(program)
+        interface.bind_pipeline_config(program)
+        return interface, info
+
+    def forward(self, info, port, dst):
+        table = info.table_get("pipe.In.switched")
+        key = table.make_key([gc.KeyTuple("hdr.ethernet.dst", HOST)])
+        table.entry_add(ALL, [key], [table.make_data([gc.DataTuple("port", port), gc.DataTuple("dst", dst)], "In.send")])
+        return table, key
+
+    def test_several_programs_are_on_one_device(self):
+        self.several({"left": [0, 2], "right": [1, 3]})
+        daemon = Daemon(self.folder)
+        # Two ports of pipe 0, one of pipe 1 and one of pipe 3.
+        daemon.numbers = [0, 1, 128, 385]
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+        with daemon as switch:
+            (left, tables), (right, others) = self.controller(1, "left"), self.controller(2, "right")
+            with self.assertRaises(Exception):
+                left.bind_pipeline_config("router")
+            self.assertEqual((tables.p4_name_get(), others.p4_name_get()), ("left", "right"))
+            table, key = self.forward(tables, 1, 0x99)
+            switch.send(0, frame)
+            self.assertEqual(switch.receive(1)[:6].hex(), "000000000099")
+            self.forward(others, 385, 0x77)
+            switch.send(2, frame)
+            self.assertEqual(switch.receive(3)[:6].hex(), "000000000077")
+            # Each has the digests of its program.
+            for interface, info, port in [(left, tables, 0), (right, others, 128)]:
+                (data,) = info.learn_get("seen").make_data_list(interface.digest_get(timeout=base.PATIENCE))
+                self.assertEqual(data.to_dict()["port"], port)
+            # Each has its tables: here those of pipes 0 and 2.
+            with base.Refused(self, "INVALID_ARGUMENT"):
+                table.entry_add(gc.Target(device_id=0, pipe_id=1), [key], [table.make_data([], "In.drop")])
+            table.entry_del(ALL, [key])
+            ((data, _),) = others.table_get("In.switched").entry_get(ALL, [key], {"from_hw": True})
+            self.assertEqual(data.to_dict()["port"], 385)
+            # Both are pushed as they are read, and begin with empty tables.
+            left.clear_all_tables()
+            self.assertEqual(list(others.table_get("In.switched").entry_get(ALL, None, {"from_hw": True})), [])
+            self.assertEqual(left.bfrt_info_get("right").p4_name_get(), "right")
+
+    def test_ports_of_pipes_lead_back(self):
+        self.several({"outer": [0, 2], "inner": [1, 3]})
+        daemon = Daemon(self.folder, "--int-port-loop", "0xa")
+        with daemon as switch:
+            (_, outer), (_, inner) = self.controller(1, "outer"), self.controller(2, "inner")
+            # To a port of pipe 1, and from there out.
+            self.forward(outer, 129, 0x020000000001)
+            self.forward(inner, 2, 0x55)
+            switch.send(0, ethernet("020000000001", "020000000002", 0x88b5, bytes(50)))
+            self.assertEqual(switch.receive(2)[:6].hex(), "000000000055")
+
     def test_what_cannot_be_run_is_refused(self):
         def refused(*options):
             words = [HOPWRIGHT, "as", "bf_switchd", "--install-dir", str(self.folder), "--conf-file", str(self.folder / "router.conf"), *options]
@@ -83,7 +153,11 @@ class Tools(unittest.TestCase):
         (program,) = described["p4_devices"][0]["p4_programs"]
         described["p4_devices"][0]["p4_programs"] = [program, program]
         conf.write_text(json.dumps(described))
-        self.assertIn("2 programs (router, router)", refused("--ports", str(ports)))
+        self.assertIn("two are called `router`", refused("--ports", str(ports)))
+        for scopes, reason in [({"a": [0], "b": [0, 1]}, "two pipelines are in pipe 0"), ({"a": [0], "b": []}, "no pipe is said"),
+                               ({"a": [0], "b": [2]}, "none is left out"), ({"a": [0], "b": [4]}, "no pipe 4")]:
+            self.several(scopes)
+            self.assertIn(reason, refused("--ports", str(ports)))
         program["p4_pipelines"][0]["p4_pipeline_name"] = "other"
         described["p4_devices"][0]["p4_programs"] = [program]
         conf.write_text(json.dumps(described))

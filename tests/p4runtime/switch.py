@@ -18,7 +18,7 @@ SOL_PACKET, PACKET_AUXDATA = 263, 8
 TP_STATUS_VLAN_VALID = 1 << 4
 AUXDATA = struct.Struct("=IIIHHHH")
 # The machine may be busy.
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def ip(*args):

@@ -53,8 +53,8 @@ fn read(source: &Source, optimise: bool) -> Compiled {
     }
     let name = source.file.display();
     let compiled = if source.define.is_empty() && source.undefine.is_empty() && source.include.is_empty() {
-        let config = std::fs::read(&source.file).map_err(|error| format!("cannot read `{name}`: {error}"));
-        config.and_then(|config| {
+        let read = || std::fs::read(&source.file).map_err(|error| format!("cannot read `{name}`: {error}"));
+        source.config.clone().map_or_else(read, Ok).and_then(|config| {
             hopwright_p4runtime::compile_device_config(&config, optimise).map_err(|f| format!("{name}: {}", f.message))
         })
     } else {
@@ -69,13 +69,17 @@ fn read(source: &Source, optimise: bool) -> Compiled {
 
 /// Whether a file is a program that a compiler has packed as JSON: for BMv2's switches, or for Tofino as `tofino.bin`.
 #[cfg(feature = "p4runtime")]
-fn is_compiled(source: &Source) -> bool {
-    source.file.extension().is_some_and(|extension| extension == "json" || extension == "bin")
+pub(crate) fn is_compiled(source: &Source) -> bool {
+    source.config.is_some()
+        || source.file.extension().is_some_and(|extension| extension == "json" || extension == "bin")
 }
 
 /// The device config of a compiled program: what a controller would send to a switch to have it run there.
 #[cfg(feature = "p4runtime")]
 pub(crate) fn device_config(compiled: &Compiled, source: &Source) -> Result<Vec<u8>, Failure> {
+    if let Some(config) = &source.config {
+        return Ok(config.clone());
+    }
     if is_compiled(source) {
         return std::fs::read(&source.file).map_err(|e| Failure::message(format!("{}: {e}", source.file.display())));
     }
@@ -229,6 +233,7 @@ mod tests {
             undefine: Vec::new(),
             deny: list(deny),
             allow: list(allow),
+            config: None,
         };
         let text = "#include <core.p4>\nconst bit<8> X = 256;\ncontrol c(); package p(c a); control d() { apply { } } p(d()) main;";
         let compiled = hopwright_driver::compile_text("test.p4", text, &Options::default(), true);

@@ -63,6 +63,12 @@ fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optim
     let Some(typed) = analysis.program.filter(|_| !diagnostics.has_errors()) else { return failed(diagnostics) };
     diagnostics.extend(hopwright_lint::lint(&program, &typed));
     diagnostics = hopwright_lint::quiet(&program, diagnostics);
+    lowered(typed, diagnostics, sources, optimise)
+}
+
+/// Lowers, optimises and verifies a typed program.
+fn lowered(typed: TypedProgram, mut diagnostics: Diagnostics, sources: Arc<SourceMap>, optimise: bool) -> Compiled {
+    let failed = |diagnostics| Compiled { pipeline: None, typed: None, diagnostics, sources: sources.clone() };
     let mut pipeline = match hopwright_lower::lower(&typed, sources.clone()) {
         Ok(pipeline) => pipeline,
         Err(found) => {
@@ -84,6 +90,51 @@ fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optim
         return failed(diagnostics);
     }
     Compiled { pipeline: Some(pipeline), typed: Some(typed), diagnostics, sources }
+}
+
+/// One of several programs of a device with pipes, such as a Tofino.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its name, which is in front of the names of its objects.
+    pub name: String,
+    /// What diagnostics call its text.
+    pub main: String,
+    /// Its text.
+    pub text: String,
+    /// Where its further files are.
+    pub options: Options,
+    /// The names of its pipelines, each with the pipes that it is in.
+    pub pipes: Vec<(String, Vec<usize>)>,
+}
+
+/// Compiles programs that have pipes of their own to one pipeline of this name.
+pub fn compile_together(name: &str, parts: &[Part], optimise: bool) -> Compiled {
+    stack::with_room(|| {
+        let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
+        let mut programs = Vec::new();
+        for part in parts {
+            let (program, found) = hopwright_syntax::parse_text(&mut sources, &part.main, &part.text, &part.options);
+            diagnostics.extend(found);
+            programs.push(program);
+        }
+        let sources = Arc::new(sources);
+        let failed = |diagnostics| Compiled { pipeline: None, typed: None, diagnostics, sources: sources.clone() };
+        if diagnostics.has_errors() {
+            return failed(diagnostics);
+        }
+        let together: Vec<_> = (parts.iter().zip(&programs))
+            .map(|(part, program)| hopwright_sema::Part { program, name: &part.name, pipes: &part.pipes })
+            .collect();
+        let analysis = hopwright_sema::analyse_together(name, &together);
+        diagnostics.extend(analysis.diagnostics);
+        for program in &programs {
+            diagnostics = hopwright_lint::quiet(program, diagnostics);
+        }
+        match analysis.program.filter(|_| !diagnostics.has_errors()) {
+            Some(typed) => lowered(typed, diagnostics, sources, optimise),
+            None => failed(diagnostics),
+        }
+    })
 }
 
 /// A program as an editor asks for it.

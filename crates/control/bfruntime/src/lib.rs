@@ -11,6 +11,7 @@ mod failure;
 pub mod fuzz;
 mod idle;
 pub use hopwright_protobuf::bfrt as proto;
+mod programs;
 mod read;
 mod schema;
 mod service;
@@ -37,5 +38,6 @@ pub fn serve(devices: Devices, routes: Routes) -> Routes {
 
 /// `bf-rt.json` of a program: the tables that controllers find, with their keys, actions and data.
 pub fn info(program: &str, info: &P4Info) -> serde_json::Value {
-    schema::program::schema(&service::name_of(program), info).program_document()
+    let schema = schema::program::schema(&service::name_of(program), info);
+    schema.programs.first().map(|program| schema.program_document(program)).unwrap_or_default()
 }

@@ -25,7 +25,7 @@ use crate::schema::fixed::device::LEARN_TIMEOUT;
 use crate::schema::{Digest, Schema, program};
 use crate::state::{Change, State};
 use crate::value::{numeric, small};
-use crate::{read, watch, write};
+use crate::{programs, read, watch, write};
 
 /// Messages that wait to be sent to a client; further ones are lost.
 const WAITING: usize = 4096;
@@ -65,6 +65,8 @@ struct Client {
     wants: Notifications,
     /// The id that it calls the device by: 0, if the server has one device.
     device: u32,
+    /// The program that it has bound to, if it has.
+    program: Option<String>,
 }
 
 /// Ends a subscription when the stream ends.
@@ -106,9 +108,9 @@ pub(crate) fn refresh<'s>(state: &'s Mutex<State>, device: &Device, program: &st
         let schema = Arc::new(program::schema(&name_of(&running.name), &running.info));
         *state = State { generation: running.generation, schema, ..State::default() };
     }
-    if !program.is_empty() && program != state.schema.program {
-        let ours = &state.schema.program;
-        return Err(not_found(format!("the device runs `{ours}`, not `{program}`")));
+    if !program.is_empty() && state.schema.program(program).is_none() {
+        let ours: Vec<&str> = state.schema.programs.iter().map(|ours| ours.name.as_str()).collect();
+        return Err(not_found(format!("the device runs `{}`, not `{program}`", ours.join("`, `"))));
     }
     Ok(state)
 }
@@ -311,10 +313,17 @@ impl BfRuntime for Service {
         }
         let request = request.into_inner();
         let (id, bytes, state) = (device.id(), request.encoded_len(), self.state(&device));
+        let bound = (action == Action::Bind).then(|| request.config.first().map(|config| config.p4_name.clone()));
+        let client = (id, request.client_id);
         let done = self.devices.work(device, bytes, move |device| {
             configure(&state, device, action, &request.config).map_err(Failure::status)
         });
         done.await?;
+        if let Some(program) = bound
+            && let Some(client) = lock(&self.clients).get_mut(&client)
+        {
+            client.program = program;
+        }
         let answer = proto::SetForwardingPipelineConfigResponse {
             set_forwarding_pipeline_config_response_type: WarmInitFinished as i32,
         };
@@ -335,18 +344,9 @@ impl BfRuntime for Service {
         let (bytes, state) = (request.get_ref().encoded_len(), self.state(&device));
         let answer = self.devices.work(device, bytes, move |device| {
             let state = refresh(&state, device, "").map_err(Failure::status)?;
-            let profile = proto::forwarding_pipeline_config::Profile {
-                profile_name: "pipe".into(),
-                binary: device.device_config().map_err(Failure::status)?.to_vec(),
-                ..Default::default()
-            };
             let schema = &state.schema;
             Ok(proto::GetForwardingPipelineConfigResponse {
-                config: vec![proto::ForwardingPipelineConfig {
-                    p4_name: schema.program.clone(),
-                    bfruntime_info: schema.program_document().to_string().into_bytes(),
-                    profiles: vec![profile],
-                }],
+                config: programs::configs(schema, &device.device_config().map_err(Failure::status)?),
                 non_p4_config: Some(proto::NonP4Config {
                     bfruntime_info: schema.fixed_document().to_string().into_bytes(),
                 }),
@@ -378,7 +378,7 @@ impl BfRuntime for Service {
             };
             let wants = wants(&first);
             let digests = if wants.enable_learn_notifications { Some(device.listen_to_digests()) } else { None };
-            let notify = service.notify(device.clone(), called(&first), digests, to.clone());
+            let notify = service.notify(device.clone(), subscription.id, digests, to.clone());
             let watch = service.watch(device.clone(), wants);
             let receive = async {
                 while let Some(Ok(message)) = incoming.next().await {
@@ -407,14 +407,6 @@ impl BfRuntime for Service {
 fn accepted(request: &Subscribe) -> StreamMessageResponse {
     let subscribe = Subscribe { status: Some(rpc::Status::default()), ..request.clone() };
     StreamMessageResponse { update: Some(stream_message_response::Update::Subscribe(subscribe)) }
-}
-
-/// The id that a client calls the device by.
-fn called(first: &proto::StreamMessageRequest) -> u32 {
-    match &first.update {
-        Some(stream_message_request::Update::Subscribe(subscribe)) => subscribe.device_id,
-        _ => 0,
-    }
 }
 
 /// What a client wants to be notified of.
@@ -465,18 +457,18 @@ impl Service {
         if clients.contains_key(&id) {
             return Err(exists(format!("there is a client {} already", first.client_id)));
         }
-        clients.insert(id, Client { to: to.clone(), wants: wants(first), device: subscribe.device_id });
+        clients.insert(id, Client { to: to.clone(), wants: wants(first), device: subscribe.device_id, program: None });
         drop(clients);
         let subscription = Subscription { clients: self.clients.clone(), id };
         let _ = to.try_send(Ok(accepted(subscribe)));
         Ok((subscription, device))
     }
 
-    /// Sends digests to a client, as long as the device is there.
+    /// Sends digests to a client, as long as the device is there: those of the program that it has bound to, or all.
     async fn notify(
         &self,
         device: Arc<Device>,
-        called: u32,
+        client: (u64, u32),
         digests: Option<mpsc::Receiver<hopwright_dataplane::Digest>>,
         to: Sender,
     ) {
@@ -493,7 +485,14 @@ impl Service {
                 collected.push(next);
             }
             let Ok(schema) = refresh(&state, &device, "").map(|state| state.schema.clone()) else { continue };
-            for known in &schema.digests {
+            let Some((called, program)) =
+                lock(&self.clients).get(&client).map(|client| (client.device, client.program.clone()))
+            else {
+                return;
+            };
+            let program = program.and_then(|name| schema.program(&name));
+            let digests = program.map_or(0..schema.digests.len(), |program| program.digests.clone());
+            for known in &schema.digests[digests] {
                 let data: Vec<TableData> =
                     collected.iter().filter(|d| d.name == known.object).map(|d| digest_data(known, d)).collect();
                 if data.is_empty() {
@@ -531,22 +530,20 @@ fn digest_data(known: &Digest, digest: &hopwright_dataplane::Digest) -> TableDat
     TableData { action_id: 0, fields }
 }
 
-/// Carries out a request for the program.
+/// Carries out a request for the program, or the programs.
 pub(crate) fn configure(
     state: &Mutex<State>,
     device: &Device,
     action: Action,
     configs: &[proto::ForwardingPipelineConfig],
 ) -> Result<()> {
-    let [config] = configs else { return Err(invalid("a device runs one program")) };
-    let program = || -> Result<&[u8]> {
-        let profile = config.profiles.first().ok_or_else(|| invalid("the program has no profile"))?;
-        Ok(&profile.binary)
-    };
     match action {
-        Action::Bind => refresh(state, device, &config.p4_name).map(drop),
-        Action::Verify => device.verify(program()?),
-        Action::VerifyAndWarmInitBeginAndEnd => device.replace_program(program()?),
+        Action::Bind => match configs {
+            [config] => refresh(state, device, &config.p4_name).map(drop),
+            _ => Err(invalid("a client binds to one program")),
+        },
+        Action::Verify => device.verify(&programs::device_config(configs)?),
+        Action::VerifyAndWarmInitBeginAndEnd => device.replace_program(&programs::device_config(configs)?),
         Action::VerifyAndWarmInitBegin | Action::WarmInitEnd | Action::ReconcileAndWarmInitEnd => {
             Err(unimplemented("programs are replaced in one step: VERIFY_AND_WARM_INIT_BEGIN_AND_END"))
         }

@@ -72,6 +72,45 @@ impl Bundle {
     }
 }
 
+/// Several programs of a device with pipes, such as a Tofino, as one device config.
+///
+/// It is JSON: `{"hopwright_programs": 1, "programs": [{"name": "a", "pipes": [["pipe", [0, 2]]], "bundle": {…}}]}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Programs {
+    /// Version of this format: 1.
+    pub hopwright_programs: u32,
+    /// The programs.
+    pub programs: Vec<OneProgram>,
+}
+
+/// One of several programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OneProgram {
+    /// Its name, by which controllers ask for it, and which is in front of the names of its objects.
+    pub name: String,
+    /// The names of its pipelines, each with the pipes that it is in.
+    pub pipes: Vec<(String, Vec<usize>)>,
+    /// The program.
+    pub bundle: Bundle,
+}
+
+impl Programs {
+    /// These programs.
+    pub fn new(programs: Vec<OneProgram>) -> Programs {
+        Programs { hopwright_programs: 1, programs }
+    }
+
+    /// Those of a device config, if it has several.
+    pub fn of(config: &[u8]) -> Option<Programs> {
+        serde_json::from_slice(config).ok()
+    }
+
+    /// As a device config.
+    pub fn to_bytes(&self) -> Bytes {
+        Bytes::from(serde_json::to_vec(self).unwrap_or_default())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use hopwright_driver::compile_file;

@@ -1,15 +1,16 @@
 //! Compiles a device config: P4 source text, a [`Bundle`], a file of our `p4c`, which has a bundle in its field `hopwright`, or the JSON that
-//! p4lang's `p4c` writes for BMv2; each also within the `P4DeviceConfig` that controllers of BMv2 put around it.
+//! p4lang's `p4c` writes for BMv2; or several bundles for the pipes of a device ([`Programs`]); each also within the `P4DeviceConfig` that controllers of BMv2 put around it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hopwright_driver::{Compiled, compile_text};
+use hopwright_driver::{Compiled, Part, compile_text, compile_together};
 use hopwright_syntax::{Diagnostics, Options};
 use prost::Message as _;
 use serde_json::Value;
 
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Programs};
 use crate::failure::{Result, invalid};
 
 /// The field of a BMv2-like file that has the bundle.
@@ -47,8 +48,8 @@ fn compile(config: &[u8], optimise: bool) -> Result<Compiled> {
     if text.trim().is_empty() {
         return Err(invalid("the device config is empty: it must be P4 source text or a bundle of this switch"));
     }
-    let mut options = Options { no_disk: true, ..Options::default() };
     if !text.trim_start().starts_with('{') {
+        let options = Options { no_disk: true, ..Options::default() };
         return Ok(compile_text("program.p4", text, &options, optimise));
     }
     let no_bundle = |e| invalid(format!("the device config is JSON, but no bundle of this switch: {e}"));
@@ -60,15 +61,59 @@ fn compile(config: &[u8], optimise: bool) -> Result<Compiled> {
         let (diagnostics, sources) = (Diagnostics::new(), Arc::default());
         return Ok(Compiled { pipeline: Some(pipeline), typed: None, diagnostics, sources });
     }
+    if value.get(PROGRAMS_FIELD).is_some() {
+        return compile_programs(serde_json::from_value(value).map_err(no_bundle)?, optimise);
+    }
     let bundle = bundle(value).map_err(no_bundle)?;
+    let (main, options) = unpacked(&bundle)?;
+    Ok(compile_text(&bundle.main, main, &options, optimise))
+}
+
+/// The field of a device config that has several programs.
+const PROGRAMS_FIELD: &str = "hopwright_programs";
+
+/// Compiles several programs to one, whose name is theirs.
+fn compile_programs(config: Programs, optimise: bool) -> Result<Compiled> {
+    if config.hopwright_programs != 1 {
+        return Err(invalid(format!("several programs of version {} are not known", config.hopwright_programs)));
+    }
+    let mut parts = Vec::new();
+    for program in config.programs {
+        let (main, options) = unpacked(&program.bundle)?;
+        let (text, main) = (main.to_string(), program.bundle.main);
+        parts.push(Part { name: program.name, main, text, options, pipes: program.pipes });
+    }
+    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+    Ok(compile_together(&names.join("+"), &parts, optimise))
+}
+
+/// The main file of a bundle, and where its further files are.
+fn unpacked(bundle: &Bundle) -> Result<(&str, Options)> {
     if bundle.hopwright_bundle != 1 {
         return Err(invalid(format!("bundles of version {} are not known", bundle.hopwright_bundle)));
     }
     let main = bundle.files.get(&bundle.main).ok_or_else(|| invalid("the bundle has not its main file"))?;
+    let mut options = Options { no_disk: true, ..Options::default() };
     bundle.defines.iter().for_each(|d| options.define(d));
     options.include_paths = bundle.include_paths.iter().map(PathBuf::from).collect();
     options.embedded = bundle.files.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
-    Ok(compile_text(&bundle.main, main, &options, optimise))
+    Ok((main, options))
+}
+
+/// A program that a device config has: a bundle as it is, or P4 text as one.
+///
+/// # Errors
+/// If it is neither.
+pub fn bundle_of(config: &[u8]) -> Result<Bundle> {
+    let text =
+        std::str::from_utf8(config).map_err(|_| invalid("neither P4 source text nor a bundle of this switch"))?;
+    if !text.trim_start().starts_with('{') {
+        let files = BTreeMap::from([("program.p4".to_string(), text.to_string())]);
+        let (defines, include_paths) = (Vec::new(), Vec::new());
+        return Ok(Bundle { hopwright_bundle: 1, main: "program.p4".into(), files, defines, include_paths });
+    }
+    let value = serde_json::from_str(text).and_then(bundle);
+    value.map_err(|e| invalid(format!("JSON, but no bundle of this switch: {e}")))
 }
 
 fn bundle(mut value: Value) -> serde_json::Result<Bundle> {

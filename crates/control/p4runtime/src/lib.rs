@@ -38,9 +38,9 @@ mod turns;
 mod uploads;
 
 pub use access::{Access, Client};
-pub use bundle::Bundle;
+pub use bundle::{Bundle, OneProgram, Programs};
 pub use device::{Counts, Device};
-pub use device_config::{BUNDLE_FIELD, compile_device_config};
+pub use device_config::{BUNDLE_FIELD, bundle_of, compile_device_config};
 pub use devices::{Devices, Packets, Running};
 pub use failure::{Failure, batch};
 pub use program::{EnginePolicy, Maker, Program};

@@ -34,7 +34,7 @@ impl<'a> Analyser<'a> {
         }
         // `NoError` is the first wherever it is declared, because it is the initial value.
         let errors = |d: &ast::Decl| matches!(&d.kind, ast::DeclKind::Error(names) if names.iter().any(|n| n.as_str() == NO_ERROR));
-        if program.decls.iter().any(errors) {
+        if self.out.errors.is_empty() && program.decls.iter().any(errors) {
             self.out.errors.push(NO_ERROR.to_string());
         }
         for (i, d) in program.decls.iter().enumerate() {
@@ -152,9 +152,10 @@ impl<'a> Analyser<'a> {
         if let Some((_, first)) = self.errors_declared.get(&n.name) {
             return self.duplicate(n.as_str(), n.span, *first);
         }
-        let first = n.as_str() == NO_ERROR;
-        let at = if first { 0 } else { self.out.errors.len() };
-        if !first {
+        // `NoError` is there already, and what another program of the device has declared.
+        let known = self.out.errors.iter().position(|error| error == n.as_str());
+        let at = known.unwrap_or(self.out.errors.len());
+        if known.is_none() {
             self.out.errors.push(n.to_string());
         }
         self.errors_declared.insert(n.name.clone(), (at, n.span));

@@ -30,6 +30,7 @@ mod scope;
 mod states;
 mod stmt;
 mod table;
+mod together;
 mod types;
 mod typexpr;
 mod value;
@@ -58,6 +59,26 @@ pub fn analyse(program: &ast::Program, name: &str) -> Analysis {
     finish(analyser::Analyser::new(program, name)).0
 }
 
+/// One of several programs of a device with pipes, such as a Tofino.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// The program.
+    pub program: &'a ast::Program,
+    /// Its name, which is in front of the names of its objects.
+    pub name: &'a str,
+    /// The names of its pipelines, each with the pipes that it is in.
+    pub pipes: &'a [(String, Vec<usize>)],
+}
+
+/// Checks several programs, each of which has pipes of its own, and builds one typed program of them: that of a package which has the
+/// pipelines of all.
+pub fn analyse_together(name: &str, parts: &[Part<'_>]) -> Analysis {
+    let nothing = ast::Program::default();
+    let mut analyser = analyser::Analyser::new(parts.first().map_or(&nothing, |part| part.program), name);
+    stack::with_room(|| analyser.programs(parts));
+    result(analyser).0
+}
+
 /// As [`analyse`], and fills an index of names and types, also for a program with errors.
 pub fn analyse_indexed(program: &ast::Program, name: &str) -> (Analysis, index::Index) {
     let mut analyser = analyser::Analyser::new(program, name);
@@ -67,6 +88,10 @@ pub fn analyse_indexed(program: &ast::Program, name: &str) -> (Analysis, index::
 
 fn finish(mut analyser: analyser::Analyser<'_>) -> (Analysis, index::Index) {
     stack::with_room(|| analyser.program());
+    result(analyser)
+}
+
+fn result(analyser: analyser::Analyser<'_>) -> (Analysis, index::Index) {
     let mut diagnostics = Diagnostics::new();
     for d in analyser.diagnostics {
         diagnostics.push(d);

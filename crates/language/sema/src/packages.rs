@@ -131,8 +131,8 @@ impl Analyser<'_> {
         }
     }
 
-    /// Gives what was made for a pipeline names below that of the pipeline, because another pipeline has the same controls.
-    fn name_below(&mut self, pipeline: &str, made: &Made) {
+    /// Gives what was made for a pipeline, or a program, names below its name, because another one may have the same controls.
+    pub(crate) fn name_below(&mut self, above: &str, made: &Made) {
         let out = &mut self.out;
         let instances = out.instances[made.instances.clone()].iter_mut().map(|i| &mut i.name);
         let tables = out.tables[made.tables.clone()].iter_mut().map(|t| &mut t.control_plane_name);
@@ -141,7 +141,7 @@ impl Analyser<'_> {
         let actions = out.functions[made.functions.clone()].iter_mut().filter(|f| f.is_action);
         let actions = actions.map(|f| &mut f.control_plane_name);
         for name in instances.chain(tables).chain(objects).chain(value_sets).chain(actions) {
-            *name = format!("{pipeline}.{name}");
+            *name = format!("{above}.{name}");
         }
     }
 }

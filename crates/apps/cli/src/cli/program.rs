@@ -28,6 +28,10 @@ pub(crate) struct Source {
     /// Suppress warnings, named as for --deny
     #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = warning)]
     pub allow: Vec<String>,
+    /// What the file would have, in its place: a device config
+    #[arg(skip)]
+    #[cfg_attr(not(feature = "bfruntime"), allow(dead_code))]
+    pub config: Option<Vec<u8>>,
 }
 
 /// A warning's code or name, or `warnings`.

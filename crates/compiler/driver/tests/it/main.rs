@@ -5,4 +5,5 @@ mod architecture_files;
 mod first_hour;
 mod portable;
 mod targets;
+mod together;
 mod warnings;

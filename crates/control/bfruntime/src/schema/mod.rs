@@ -7,10 +7,12 @@
 pub(crate) mod fixed;
 mod json;
 pub(crate) mod program;
+mod several;
 
 pub(crate) use json::operations;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Ids of fields that objects of one kind have in common. Ids of keys, parameters and registers' members are smaller.
 pub(crate) mod field {
@@ -48,11 +50,23 @@ pub(crate) mod field {
     pub(crate) const PORT_METADATA: u32 = 65575;
 }
 
-/// All tables of a device, and the digests of its program.
+/// A program of a device.
+#[derive(Debug)]
+pub(crate) struct Program {
+    /// Its name, which controllers bind to.
+    pub name: String,
+    /// Its tables among those of the schema, and its digests.
+    pub tables: Range<usize>,
+    pub digests: Range<usize>,
+    /// The names of its pipelines, with the pipes that each is in.
+    pub pipelines: Vec<(String, Vec<u8>)>,
+}
+
+/// All tables of a device, and the digests of its programs.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
-    /// The program's name, which controllers bind to.
-    pub program: String,
+    /// One, or several that have pipes of their own.
+    pub programs: Vec<Program>,
     pub tables: Vec<Table>,
     pub digests: Vec<Digest>,
     /// Registers of the architecture: which ports lead back, which nodes have which level-1 exclusion id, and which ports which
@@ -71,12 +85,12 @@ pub(crate) struct Schema {
 
 impl Schema {
     /// A schema of these tables, of which the first one with an id counts.
-    pub(crate) fn new(program: String, tables: Vec<Table>, digests: Vec<Digest>) -> Schema {
+    pub(crate) fn new(programs: Vec<Program>, tables: Vec<Table>, digests: Vec<Digest>) -> Schema {
         let by_id = tables.iter().enumerate().rev().map(|(at, table)| (table.id, at)).collect();
         let (loopback_register, exclusion_register, pruning_register) = (None, None, None);
         let (generation, pipes) = (None, 1);
         Schema {
-            program,
+            programs,
             tables,
             digests,
             loopback_register,
@@ -93,9 +107,14 @@ impl Schema {
         self.by_id.get(&id).map(|at| &self.tables[*at])
     }
 
-    /// `bf-rt.json` of the program.
-    pub(crate) fn program_document(&self) -> serde_json::Value {
-        json::document(self.tables.iter().filter(|t| !t.object.is_fixed()), &self.digests)
+    /// The program of this name.
+    pub(crate) fn program(&self, name: &str) -> Option<&Program> {
+        self.programs.iter().find(|program| program.name == name)
+    }
+
+    /// `bf-rt.json` of a program.
+    pub(crate) fn program_document(&self, program: &Program) -> serde_json::Value {
+        json::document(self.tables[program.tables.clone()].iter(), &self.digests[program.digests.clone()])
     }
 
     /// The same of the tables that every device has.

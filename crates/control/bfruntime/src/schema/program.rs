@@ -11,8 +11,8 @@ use hopwright_p4runtime::proto::config::{
 use prost::Message;
 
 use super::{
-    Action, Digest, DirectRegister, Field, FilterKind, Generation, Key, Matching, MeterUnit, Object, Schema, Table, Ty,
-    field,
+    Action, Digest, DirectRegister, Field, FilterKind, Generation, Key, Matching, MeterUnit, Object, Program, Schema,
+    Table, Ty, field, several,
 };
 
 /// The prefix of ids of action selectors, whose members have the id of P4Info.
@@ -34,17 +34,43 @@ const KEY_MASKS: &str = "$dynamic_key_mask";
 /// The deepest nesting of types.
 const MAX_DEPTH: u32 = 16;
 
-/// The tables of a program of this name.
+/// The tables of a device that runs a program of this name, or those that the names of its pipelines have in front.
 pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
-    let builder = Builder { info, pipelines: pipelines(info) };
-    let mut tables: Vec<Table> = info.tables.iter().filter_map(|t| builder.table(t)).collect();
-    tables.extend(info.action_profiles.iter().flat_map(|p| builder.profile(p)));
-    tables.extend(info.counters.iter().filter_map(|c| builder.counter(c)));
-    tables.extend(info.meters.iter().filter_map(|m| builder.meter(m)));
-    tables.extend(info.registers.iter().filter_map(|r| builder.register(r)));
-    tables.extend(builder.filters().filter_map(|(kind, preamble)| builder.filter(kind, preamble)));
-    tables.extend(info.value_sets.iter().filter_map(|v| builder.value_set(v)));
-    let generation = match info.pkg_info.as_ref().map(|package| package.arch.as_str()) {
+    let pipelines = pipelines(info);
+    let pipes = pipelines.iter().map(|pipeline| pipeline.pipes.len()).sum::<usize>().max(1) as u32;
+    let generation = generation(info);
+    let (mut programs, mut tables, mut digests) = (Vec::new(), Vec::new(), Vec::new());
+    for part in several::parts(name, info, pipelines) {
+        let (first_table, first_digest) = (tables.len(), digests.len());
+        let builder = Builder { info: &part.info, pipelines: part.pipelines, prefix: &part.prefix };
+        tables.extend(builder.tables(generation));
+        digests.extend(builder.info.digests.iter().filter_map(|d| builder.digest(d)));
+        programs.push(Program {
+            name: part.name,
+            tables: first_table..tables.len(),
+            digests: first_digest..digests.len(),
+            pipelines: builder.pipelines.iter().map(|p| (p.name.to_string(), p.pipes.clone())).collect(),
+        });
+    }
+    tables.extend(super::fixed::tables());
+    tables.extend(generation.iter().flat_map(super::fixed::generators));
+    tables.extend(generation.iter().map(super::fixed::device));
+    let schema = Schema::new(programs, tables, digests);
+    let register = |name| register_id(info, name);
+    Schema {
+        loopback_register: register(LOOPBACK_REGISTER),
+        exclusion_register: register(EXCLUSION_REGISTER),
+        pruning_register: register(PRUNING_REGISTER),
+        global_rid_register: register(GLOBAL_RID_REGISTER),
+        pipes,
+        generation,
+        ..schema
+    }
+}
+
+/// The device that a program is for.
+fn generation(info: &P4Info) -> Option<Generation> {
+    match info.pkg_info.as_ref().map(|package| package.arch.as_str()) {
         Some("tna") => Some(Generation {
             device: "tf1",
             stages: 12,
@@ -60,30 +86,14 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
             meter_kbps: 4_087_999_890,
         }),
         _ => None,
-    };
-    let port_metadata_bits = if generation.is_some_and(|generation| generation.device == "tf2") { 192 } else { 64 };
-    tables.extend(builder.port_metadata(port_metadata_bits));
-    let digests = info.digests.iter().filter_map(|d| builder.digest(d)).collect();
-    tables.extend(super::fixed::tables());
-    tables.extend(generation.iter().flat_map(super::fixed::generators));
-    tables.extend(generation.iter().map(super::fixed::device));
-    let schema = Schema::new(name.to_string(), tables, digests);
-    Schema {
-        loopback_register: builder.register_id(LOOPBACK_REGISTER),
-        exclusion_register: builder.register_id(EXCLUSION_REGISTER),
-        pruning_register: builder.register_id(PRUNING_REGISTER),
-        global_rid_register: builder.register_id(GLOBAL_RID_REGISTER),
-        pipes: builder.pipelines.iter().map(|pipeline| pipeline.pipes.len()).sum::<usize>().max(1) as u32,
-        generation,
-        ..schema
     }
 }
 
 /// A pipeline of a program: its name, those of its blocks, and the pipes that it is in.
-struct Pipeline<'i> {
-    name: &'i str,
-    blocks: Vec<&'i str>,
-    pipes: Vec<u8>,
+pub(super) struct Pipeline<'i> {
+    pub name: &'i str,
+    pub blocks: Vec<&'i str>,
+    pub pipes: Vec<u8>,
 }
 
 /// The pipelines that the annotations of the package name.
@@ -134,6 +144,13 @@ fn is_below(name: &str, instance: &str) -> bool {
 struct Builder<'i> {
     info: &'i P4Info,
     pipelines: Vec<Pipeline<'i>>,
+    /// What the data plane has in front of names.
+    prefix: &'i str,
+}
+
+fn register_id(info: &P4Info, name: &str) -> Option<u32> {
+    let mut preambles = info.registers.iter().filter_map(|r| r.preamble.as_ref());
+    preambles.find(|p| p.name == name).map(|p| p.id)
 }
 
 /// Whether an object is one of the table's own, with a cell for each entry. P4Runtime has direct counters and meters; others are
@@ -174,9 +191,19 @@ impl Builder<'_> {
         }
     }
 
-    fn register_id(&self, name: &str) -> Option<u32> {
-        let mut preambles = self.info.registers.iter().filter_map(|r| r.preamble.as_ref());
-        preambles.find(|p| p.name == name).map(|p| p.id)
+    /// All tables of the program.
+    fn tables(&self, generation: Option<Generation>) -> Vec<Table> {
+        let info = self.info;
+        let mut tables: Vec<Table> = info.tables.iter().filter_map(|t| self.table(t)).collect();
+        tables.extend(info.action_profiles.iter().flat_map(|p| self.profile(p)));
+        tables.extend(info.counters.iter().filter_map(|c| self.counter(c)));
+        tables.extend(info.meters.iter().filter_map(|m| self.meter(m)));
+        tables.extend(info.registers.iter().filter_map(|r| self.register(r)));
+        tables.extend(self.filters().filter_map(|(kind, preamble)| self.filter(kind, preamble)));
+        tables.extend(info.value_sets.iter().filter_map(|v| self.value_set(v)));
+        let bits = if generation.is_some_and(|generation| generation.device == "tf2") { 192 } else { 64 };
+        tables.extend(self.port_metadata(bits));
+        tables
     }
 
     fn base(&self, preamble: &p4::Preamble, object: Object, size: i64) -> Table {
@@ -206,7 +233,7 @@ impl Builder<'_> {
         let object = Object::Match { indirect: t.implementation_id != 0, meter, counter: counter.is_some(), idle };
         let mut table = self.base(t.preamble.as_ref()?, object, t.size);
         table.const_default = t.const_default_action_id != 0;
-        table.key_masks = self.register_id(&format!("{}{KEY_MASKS}", t.preamble.as_ref()?.name));
+        table.key_masks = register_id(self.info, &format!("{}{KEY_MASKS}", t.preamble.as_ref()?.name));
         let mut priority = false;
         for m in &t.match_fields {
             let matching = matching(m)?;
@@ -404,7 +431,7 @@ impl Builder<'_> {
 
     /// The port metadata of each ingress parser: what it unpacks, from the highest bits on, or all bits as one field.
     fn port_metadata(&self, bits: u32) -> Vec<Table> {
-        let register = self.register_id(PORT_METADATA_REGISTER);
+        let register = register_id(self.info, PORT_METADATA_REGISTER);
         let externs = self.info.externs.iter().filter(|e| e.extern_type_name == "PortMetadata");
         let mut tables = Vec::new();
         for instance in externs.flat_map(|e| &e.instances) {
@@ -439,7 +466,7 @@ impl Builder<'_> {
         let preamble = d.preamble.as_ref()?;
         let mut fields = Vec::new();
         self.fields(d.type_spec.as_ref()?, "f1", &mut fields, 0)?;
-        let (object, name) = (preamble.name.clone(), self.qualified(&preamble.name));
+        let (object, name) = (format!("{}{}", self.prefix, preamble.name), self.qualified(&preamble.name));
         Some(Digest { id: preamble.id, object, name, fields })
     }
 

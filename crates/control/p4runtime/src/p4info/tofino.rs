@@ -39,8 +39,11 @@ impl Builder<'_> {
             let first = blocks * BLOCKS;
             let parser = &program[program.main.blocks.get(first)?.1];
             let own = parser.name.strip_prefix(pipe).is_some_and(|rest| rest.starts_with('.'));
+            // With several programs, names begin with that of the program, and so does the pipeline's.
+            let local = pipe.rsplit_once('.').and_then(|(program, _)| parser.name.strip_prefix(program));
             let above = if own { String::new() } else { format!("{pipe}.") };
-            let name = format!("{above}{}.$PORT_METADATA", parser.name);
+            let below = local.filter(|_| !own).map_or(parser.name.as_str(), |rest| rest.trim_start_matches('.'));
+            let name = format!("{above}{below}.$PORT_METADATA");
             if instances.iter().any(|i| i.preamble.as_ref().is_some_and(|p| p.name == name)) {
                 continue;
             }

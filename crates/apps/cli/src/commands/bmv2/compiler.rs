@@ -230,6 +230,7 @@ fn source(options: &CompilerOptions, backend: &Backend, file: &Path) -> Source {
         undefine: options.undefine.clone(),
         deny: options.errors.clone(),
         allow: options.disabled.clone(),
+        config: None,
     }
 }
 

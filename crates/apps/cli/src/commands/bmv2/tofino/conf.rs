@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize;
 
 use super::Chip;
+use super::outputs::PIPES;
 use crate::commands::interfaces::Interface;
 use crate::failure::Failure;
 
@@ -58,16 +59,23 @@ struct OldProgram {
     tofino_bin: PathBuf,
 }
 
-/// The program that a device runs.
+/// What a device runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Conf {
     pub device: u64,
-    pub program: String,
+    /// One, or several that have pipes of their own.
+    pub programs: Vec<Loaded>,
+    pub chip: &'static Chip,
+}
+
+/// A program that a device runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Loaded {
+    pub name: String,
     /// The file of its first pipeline.
     pub binary: PathBuf,
     /// The pipelines, with the pipes that each is in; none says nothing.
     pub scopes: Vec<(String, Vec<usize>)>,
-    pub chip: &'static Chip,
 }
 
 impl Conf {
@@ -87,25 +95,28 @@ impl Conf {
         let [device] = p4_devices.as_mut_slice() else {
             bail!("{} devices; a process is one device here", p4_devices.len());
         };
-        let [program] = device.programs.as_mut_slice() else {
-            let names: Vec<&str> = device.programs.iter().map(|program| program.program_name.as_str()).collect();
-            bail!(
-                "{} programs ({}); a device runs one here, and `hopwright switch` several, each with ports of its own",
-                names.len(),
-                names.join(", ")
-            );
-        };
-        let first = program.pipelines.first().context("p4_pipelines is empty")?;
-        Ok(Conf {
-            device: device.device_id,
-            program: program.program_name.clone(),
-            binary: install.join(&first.config),
-            scopes: program.pipelines.drain(..).map(|one| (one.p4_pipeline_name, one.pipe_scope)).collect(),
-            chip,
-        })
+        ensure!(
+            (1..=PIPES).contains(&device.programs.len()),
+            "{} programs; a device has one to {PIPES}",
+            device.programs.len()
+        );
+        let programs = device.programs.drain(..).map(|program| program.loaded(install));
+        Ok(Conf { device: device.device_id, programs: programs.collect::<anyhow::Result<_>>()?, chip })
     }
+}
 
-    /// Checks that the pipelines are in the pipes that they are in here.
+impl Program {
+    fn loaded(self, install: &Path) -> anyhow::Result<Loaded> {
+        let name = self.program_name;
+        let first = self.pipelines.first().with_context(|| format!("{name}: p4_pipelines is empty"))?;
+        let binary = install.join(&first.config);
+        let scopes = self.pipelines.into_iter().map(|one| (one.p4_pipeline_name, one.pipe_scope)).collect();
+        Ok(Loaded { name, binary, scopes })
+    }
+}
+
+impl Loaded {
+    /// Checks that the pipelines are in the pipes that they are in here, if the device has no other program.
     ///
     /// # Errors
     /// Which is in another.
@@ -195,17 +206,41 @@ mod tests {
     #[test]
     fn configurations_of_the_sde_are_read() {
         let conf = Conf::of(TWO_PIPELINES, Path::new("/sde")).unwrap();
-        assert_eq!((conf.device, conf.program.as_str(), conf.chip.target), (0, "switch", "tofino"));
-        assert_eq!(conf.binary, Path::new("/sde/share/switch/pipe/tofino.bin"));
+        let [program] = conf.programs.as_slice() else { panic!("{conf:?}") };
+        assert_eq!((conf.device, program.name.as_str(), conf.chip.target), (0, "switch", "tofino"));
+        assert_eq!(program.binary, Path::new("/sde/share/switch/pipe/tofino.bin"));
         let scopes = super::super::outputs::scopes(&["pipe".into(), "lb".into()]);
-        assert_eq!(conf.scopes, scopes);
-        assert!(conf.check(&scopes).is_ok());
-        assert!(conf.check(&super::super::outputs::scopes(&["lb".into(), "pipe".into()])).is_err());
-        assert!(conf.check(&super::super::outputs::scopes(&["pipe".into()])).is_err());
+        assert_eq!(program.scopes, scopes);
+        assert!(program.check(&scopes).is_ok());
+        assert!(program.check(&super::super::outputs::scopes(&["lb".into(), "pipe".into()])).is_err());
+        assert!(program.check(&super::super::outputs::scopes(&["pipe".into()])).is_err());
         let old = r#"{"chip_list": [{"chip_family": "Tofino2"}], "p4_program_list": [{"instance": 3, "program-name": "p",
             "tofino-bin": "/x/tofino.bin"}]}"#;
         let conf = Conf::of(old, Path::new("/sde")).unwrap();
-        assert_eq!((conf.device, conf.binary.as_path(), conf.chip.target), (3, Path::new("/x/tofino.bin"), "tofino2"));
+        let [program] = conf.programs.as_slice() else { panic!("{conf:?}") };
+        assert_eq!(
+            (conf.device, program.binary.as_path(), conf.chip.target),
+            (3, Path::new("/x/tofino.bin"), "tofino2")
+        );
+    }
+
+    #[test]
+    fn several_programs_have_pipes_of_their_own() {
+        let program = |name: &str, pipes: &str| {
+            format!(
+                r#"{{"program-name": "{name}", "p4_pipelines": [{{"p4_pipeline_name": "pipe", "config": "{name}/tofino.bin",
+                    "pipe_scope": {pipes}}}]}}"#
+            )
+        };
+        let programs = format!("{}, {}", program("a", "[0, 2]"), program("b", "[1, 3]"));
+        let text = format!(r#"{{"p4_devices": [{{"device-id": 0, "p4_programs": [{programs}]}}]}}"#);
+        let conf = Conf::of(&text, Path::new("/sde")).unwrap();
+        let loaded = |name: &str, pipes: Vec<usize>| Loaded {
+            name: name.into(),
+            binary: Path::new("/sde").join(name).join("tofino.bin"),
+            scopes: vec![("pipe".into(), pipes)],
+        };
+        assert_eq!(conf.programs, [loaded("a", vec![0, 2]), loaded("b", vec![1, 3])]);
     }
 
     #[test]
@@ -214,8 +249,9 @@ mod tests {
         let device = |programs: &str| format!(r#"{{"p4_devices": [{{"device-id": 0, "p4_programs": [{programs}]}}]}}"#);
         for (text, expected) in [
             ("{}".to_string(), "0 devices"),
-            (device(&format!("{program}, {program}")), "2 programs (a, a)"),
-            (device(program), "p4_pipelines is empty"),
+            (device(""), "0 programs"),
+            (device(&[program; 5].join(", ")), "5 programs; a device has one to 4"),
+            (device(program), "a: p4_pipelines is empty"),
             (r#"{"chip_list": [{"chip_family": "x"}]}"#.to_string(), "chip_family: no chip is called x"),
             ("[".to_string(), "EOF while parsing"),
         ] {

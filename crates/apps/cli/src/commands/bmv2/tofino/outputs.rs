@@ -11,7 +11,7 @@ use super::Chip;
 use crate::failure::Failure;
 
 /// The pipes of a device.
-const PIPES: usize = 4;
+pub(super) const PIPES: usize = 4;
 
 /// Where a compiled program goes.
 pub(in super::super) struct Outputs<'a> {

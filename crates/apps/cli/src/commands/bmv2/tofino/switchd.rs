@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use hopwright_dataplane::Switch;
+use hopwright_p4runtime::{OneProgram, Programs, bundle_of};
 
-use super::conf::{self, Conf};
-use super::outputs;
+use super::conf::{self, Conf, Loaded};
+use super::outputs::{self, PIPES};
+use crate::cli::program::Source;
 use crate::cli::thrift::ThriftArgs;
 use crate::cli::{Cli, Command, RunArgs};
 use crate::commands::interfaces::{self, Interface};
@@ -25,6 +28,8 @@ const BFRT_PORT: u16 = 50052;
 const PAIRS: u32 = 33;
 /// The port of the model to the CPU by Ethernet, and its interface.
 const CPU: (u32, &str) = (64, "veth250");
+/// The bit of the register `loopback` that says that a port leads to ingress.
+const LOOPBACK: u32 = 1 << 15;
 /// How long a client of the status port may take to name its device.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -55,6 +60,9 @@ struct Options {
     /// Serve this machine only
     #[arg(long)]
     server_listen_local_only: bool,
+    /// Pipes whose ports lead back to ingress, as bits of a number such as 0xa: tofino-model has this option
+    #[arg(long, value_name = "MASK", value_parser = mask, default_value = "0")]
+    int_port_loop: u8,
     /// Start without a program; a controller pushes one
     #[arg(long)]
     skip_p4: bool,
@@ -116,6 +124,7 @@ pub(in super::super) fn run(arguments: Vec<OsString>) -> Result<(), Failure> {
     }
     let local = options.server_listen_local_only;
     let started = |starting: &Starting<'_>| -> Result<Box<dyn Send>, Failure> {
+        lead_back(starting.switch, options.int_port_loop)?;
         if let Some(port) = options.status_port {
             let address = SocketAddr::new(listening(local), port);
             let listener = TcpListener::bind(address);
@@ -172,9 +181,16 @@ fn run_args(options: &Options, conf: &Conf, interfaces: Vec<Interface>) -> Resul
     };
     let mut args = *args;
     if !options.skip_p4 {
-        check_binary(&conf.binary)?;
+        conf.programs.iter().try_for_each(|program| check_binary(&program.binary))?;
     }
-    args.source.file = conf.binary.clone();
+    match conf.programs.as_slice() {
+        [program] => args.source.file = program.binary.clone(),
+        _ if options.skip_p4 => {}
+        programs => {
+            args.source.file = options.conf_file.clone();
+            args.source.config = Some(together(programs, &args.source)?);
+        }
+    }
     args.interfaces = interfaces;
     args.cpu_port = conf.chip.cpu_port;
     args.serve.device_id = conf.device;
@@ -211,15 +227,61 @@ fn check_binary(file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that the program has its pipelines where the configuration has them.
+/// Several programs as one, each in its pipes.
+fn together(programs: &[Loaded], source: &Source) -> Result<Vec<u8>, Failure> {
+    let one = |program: &Loaded| {
+        let source = Source { file: program.binary.clone(), config: None, ..source.clone() };
+        let config = match compile::is_compiled(&source) {
+            true => std::fs::read(&source.file)?,
+            false => {
+                let compiled = compile::compile(&source, false);
+                compile::print_diagnostics(&compiled);
+                if compiled.pipeline.is_none() {
+                    return Err(Failure::Reported);
+                }
+                compile::device_config(&compiled, &source)?
+            }
+        };
+        let bundle = bundle_of(&config)
+            .map_err(|f| Failure::message(format!("config: {}: {}", program.binary.display(), f.message)))?;
+        Ok(OneProgram { name: program.name.clone(), pipes: program.scopes.clone(), bundle })
+    };
+    Ok(Programs::new(programs.iter().map(one).collect::<Result<_, _>>()?).to_bytes().to_vec())
+}
+
+/// Leads the ports of these pipes back to ingress.
+fn lead_back(switch: &Switch, pipes: u8) -> Result<(), Failure> {
+    if pipes == 0 {
+        return Ok(());
+    }
+    let vdp = switch.default_tenant().vdp();
+    let looped = vdp.control().register("loopback");
+    let looped = looped.map_err(|_| Failure::message("--int-port-loop: the program has no pipes"))?;
+    for port in (0..PIPES as u32).filter(|pipe| pipes >> pipe & 1 == 1).flat_map(|pipe| pipe << 7..(pipe + 1) << 7) {
+        looped.write(port.into(), LOOPBACK | port).map_err(Failure::message)?;
+    }
+    Ok(())
+}
+
+/// A number of bits, one for each pipe.
+fn mask(text: &str) -> Result<u8, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u8::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.ok().filter(|mask| mask >> PIPES == 0).ok_or_else(|| "a number of four bits, such as 0xa".into())
+}
+
+/// Checks that the only program has its pipelines where the configuration has them.
 fn check_pipelines(conf: &Conf, args: &RunArgs) -> Result<(), Failure> {
-    if conf.scopes.iter().all(|(_, pipes)| pipes.is_empty()) {
+    let [program] = conf.programs.as_slice() else { return Ok(()) };
+    if program.scopes.iter().all(|(_, pipes)| pipes.is_empty()) {
         return Ok(());
     }
     let compiled = compile::compile(&args.source, false);
     // Its errors are reported when it is compiled to run.
     let Some(typed) = &compiled.typed else { return Ok(()) };
-    conf.check(&outputs::scopes(&typed.main.pipelines))
+    program.check(&outputs::scopes(&typed.main.pipelines))
 }
 
 /// Answers clients of the status port, each of which sends the digit of a device: `1` if it is ready, and else `0`.
@@ -244,6 +306,12 @@ mod tests {
     use std::net::TcpStream;
 
     use super::*;
+
+    #[test]
+    fn pipes_whose_ports_lead_back_are_bits() {
+        assert_eq!((mask("0xa"), mask("3"), mask("0")), (Ok(0xa), Ok(3), Ok(0)));
+        assert!(["0x10", "16", "", "x", "0x"].iter().all(|text| mask(text).is_err()));
+    }
 
     #[test]
     fn the_line_of_the_script_is_understood() {
