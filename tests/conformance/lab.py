@@ -4,7 +4,8 @@
     lab.py SETTINGS
 
 SETTINGS is JSON: `switch` (the command, without ports), `server` (host and port that it serves), `ports` (their numbers), `ptf` (the command,
-without ports), `device` (what stands before a port's number), `path` (folders for PYTHONPATH), `folder` (for logs). The exit status is PTF's, or 3 if the switch did not start."""
+without ports), `device` (what stands before a port's number), `path` (folders for PYTHONPATH), `folder` (for logs), `attach` (false if the
+switch finds its ports by itself). The exit status is PTF's, or 3 if the switch did not start."""
 
 import json
 import os
@@ -25,7 +26,7 @@ def main(settings):
         for device in (f"sw{port}", f"ptf{port}"):
             pathlib.Path(f"/proc/sys/net/ipv6/conf/{device}/disable_ipv6").write_text("1")
             ip("link", "set", device, "mtu", "9600", "up")
-    attached = [word for port in settings["ports"] for word in ("-i", f"{port}@sw{port}")]
+    attached = [word for port in settings["ports"] if settings.get("attach", True) for word in ("-i", f"{port}@sw{port}")]
     with open(folder / "switch.log", "wb") as log:
         switch = subprocess.Popen([*settings["switch"], *attached], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     try:

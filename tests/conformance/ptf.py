@@ -45,8 +45,9 @@ class PtfSuite(Suite):
     # Seconds a case may take.
     timeout = 120
 
-    def run_one(self, test_folder: Path, test: str, switch: list, server: tuple, ports: list[int], parameters: dict, path: list) -> str | None:
-        """Runs one test of a folder. Why it fails, or None."""
+    def run_one(self, test_folder: Path, test: str, switch: list, server: tuple, ports: list[int], parameters: dict, path: list,
+                attach: bool = True) -> str | None:
+        """Runs one test of a folder. Why it fails, or None. Without `attach` the switch finds its ports by itself."""
         virtual_environment()
         folder = Path(tempfile.mkdtemp(prefix="conformance-"))
         try:
@@ -54,7 +55,7 @@ class PtfSuite(Suite):
             ptf = [PYTHON, VENV / "ptf", "--test-dir", test_folder, "--test-params", given, "--log-dir", folder / "ptf", test]
             settings = json.dumps({
                 "switch": [str(word) for word in switch], "server": server, "ports": ports, "ptf": [str(word) for word in ptf],
-                "path": [str(p) for p in path], "folder": str(folder)})
+                "path": [str(p) for p in path], "folder": str(folder), "attach": attach})
             command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, HERE / "lab.py", settings]
             return self.outcome(command, folder)
         finally:

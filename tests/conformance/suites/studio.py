@@ -12,6 +12,7 @@ from suite import Unavailable, one
 
 PROGRAMS = "pkgsrc/p4-examples/p4_16_programs"
 UTILITIES = "pkgsrc/ptf-modules/ptf-utils"
+CONFIGURATIONS = "pkgsrc/p4-examples/tofino"
 CLIENT = "pkgsrc/bf-drivers/src/bf_rt"
 SERVER = ("127.0.0.1", 50052)
 # As run_p4_tests.sh has it for Tofino: ports 0 to 8 and the CPU's, if a test has no ports.json.
@@ -20,8 +21,6 @@ PORTS = [*range(9), 64]
 PIPE = 7
 # The fewest ports of a pipe that tests of it can do with.
 FEW = 4
-# Programs of two pipelines, with which a device has four pipes.
-TWO_PIPELINES = {"tna_32q_2pipe"}
 PARAMETERS = {
     "arch": "tofino", "target": "asic-model", "use_pi": "False", "traffic_gen": "None", "config_file": "filename", "drivers_test_info": "None",
     "test_seed": "1", "num_pipes": "1", "pkt_size": "100", "port_mode": "100g", "counter_byte_adjust": "0", "setup": False, "cleanup": False,
@@ -40,7 +39,7 @@ class Tests(ptf.PtfSuite):
     counts = """All tests of pkgsrc/p4-examples/p4_16_programs/tna_*: their programs, PTF of PyPI with Scapy, and the SDE's BfRuntime client, each test with a
         switch of its own that has the ports of the test's ports.json, or 0 to 8 and 64. The tests of programs with one pipeline are run for a
         device of one pipe and its ports, which is what such a program has here; those that need four pipes fail, also where they would skip
-        themselves."""
+        themselves. Tests with a configuration of their own are run by bf_switchd with it, and with their options of the model."""
     # Some wait for entries to become idle.
     timeout = 240
 
@@ -49,30 +48,49 @@ class Tests(ptf.PtfSuite):
 
     def jobs(self, checkout):
         jobs, left_out = [], {}
+        why = "of the SDE's own services (bri_*, p4rt_utests, selector_resize) or of other programs"
         for file in sorted((checkout / PROGRAMS).rglob("test.py")):
             folder = file.parent
             program = folder / f"{folder.name}.p4"
             for test in ptf.tests_in(file):
-                if not folder.name.startswith("tna_"):
-                    why = "of the SDE's own services (bri_*, p4rt_utests, selector_resize) or of other programs"
-                elif not program.exists():
-                    why = "of several programs on one switch"
-                else:
+                if folder.name.startswith("tna_"):
                     jobs.append(one(f"{folder.name}.{test}", lambda f=folder, p=program, t=test: self.run_test(checkout, f, p, t)))
-                    continue
-                left_out[why] = left_out.get(why, 0) + 1
+                else:
+                    left_out[why] = left_out.get(why, 0) + 1
         return jobs, left_out
 
     def run_test(self, checkout, folder, program, test):
         ptf.virtual_environment()
         if f"{folder.name}.{test}" in OF_FOUR_PIPES:
             return "skips itself on a device of one pipe"
-        switch = [self.hopwright.path, "run", program, "-I", checkout / PROGRAMS, "--cpu-port", "320", "--ports", "af_packet",
-                  "--p4runtime", f"{SERVER[0]}:{SERVER[1]}"]
-        pipes = 4 if folder.name in TWO_PIPELINES else 1
+        # What needs a configuration and options of the model has four pipes.
+        configured = (folder / "custom_conf_file").exists()
+        pipes = 4 if configured else 1
+        numbers = ports(folder, pipes)
         numbered = 4 if f"{folder.name}.{test}" in MANY_PORTS else pipes
         parameters = PARAMETERS | {"p4_name": folder.name, "num_pipes": str(numbered)}
-        return self.run_one(folder, f"test.{test}", switch, SERVER, ports(folder, pipes), parameters, modules(checkout))
+        if configured:
+            switch = daemon(checkout, folder, self.hopwright.path, tuple(numbers))
+        else:
+            switch = [self.hopwright.path, "run", program, "-I", checkout / PROGRAMS, "--cpu-port", "320", "--ports", "af_packet",
+                      "--p4runtime", f"{SERVER[0]}:{SERVER[1]}"]
+        return self.run_one(folder, f"test.{test}", switch, SERVER, numbers, parameters, modules(checkout), attach=not configured)
+
+
+@functools.cache
+def daemon(checkout: Path, folder: Path, hopwright: Path, numbers: tuple) -> list:
+    """The command of bf_switchd with the configuration of a test, its programs compiled, its ports, and the options of the model."""
+    made = Path(tempfile.mkdtemp(prefix="conformance-install-"))
+    conf = checkout / CONFIGURATIONS / f"{(folder / 'custom_conf_file').read_text().strip()}.in"
+    for program in json.loads(conf.read_text())["p4_devices"][0]["p4_programs"]:
+        name = program["program-name"]
+        done = subprocess.run([hopwright, "as", "bf-p4c", "--target", "tofino", "--arch", "tna", "-I", checkout / PROGRAMS,
+                               "-o", made / "share/tofinopd" / name, next(folder.rglob(f"{name}.p4"))], capture_output=True, text=True)
+        if done.returncode:
+            raise Unavailable(f"{name} does not compile: {done.stderr}")
+    (made / "ports.json").write_text(json.dumps({"PortToIf": [{"device_port": number, "if": f"sw{number}"} for number in numbers]}))
+    options = (folder / "custom_model_options").read_text().split()
+    return [hopwright, "as", "bf_switchd", "--install-dir", made, "--conf-file", conf, "--ports", made / "ports.json", *options]
 
 
 def ports(folder: Path, pipes: int) -> list[int]:
