@@ -75,7 +75,7 @@ impl<'a> Analyser<'a> {
 
 /// A pipeline of a program in a pipe.
 #[derive(Clone, Copy)]
-struct Place {
+struct InPipe {
     program: usize,
     /// The number of the pipeline in the program's package.
     pipeline: usize,
@@ -84,7 +84,7 @@ struct Place {
 /// One package that has the pipelines of all programs in their pipes.
 fn together(mains: &[hir::Package], parts: &[Part<'_>]) -> Result<hir::Package, String> {
     let first = mains.first().ok_or("there is none")?;
-    let mut pipes: HashMap<usize, Place> = HashMap::new();
+    let mut pipes: HashMap<usize, InPipe> = HashMap::new();
     for (program, (main, part)) in mains.iter().zip(parts).enumerate() {
         let name = part.name;
         if main.pipelines.is_empty() {
@@ -112,13 +112,13 @@ fn together(mains: &[hir::Package], parts: &[Part<'_>]) -> Result<hir::Package, 
                 if *number >= MAX_PIPES {
                     return Err(format!("there is no pipe {number}: a device has {MAX_PIPES} at most"));
                 }
-                if pipes.insert(*number, Place { program, pipeline: at }).is_some() {
+                if pipes.insert(*number, InPipe { program, pipeline: at }).is_some() {
                     return Err(format!("two pipelines are in pipe {number}"));
                 }
             }
         }
     }
-    let places: Option<Vec<Place>> = (0..pipes.len()).map(|pipe| pipes.get(&pipe).copied()).collect();
+    let places: Option<Vec<InPipe>> = (0..pipes.len()).map(|pipe| pipes.get(&pipe).copied()).collect();
     let places = places.ok_or("pipes are numbered from 0, and none is left out")?;
     let mut main = hir::Package {
         blocks: Vec::new(),
@@ -129,7 +129,7 @@ fn together(mains: &[hir::Package], parts: &[Part<'_>]) -> Result<hir::Package, 
         annotations: Vec::new(),
         ..first.clone()
     };
-    for (pipe, Place { program, pipeline }) in places.into_iter().enumerate() {
+    for (pipe, InPipe { program, pipeline }) in places.into_iter().enumerate() {
         let from = &mains[program];
         let count = from.blocks.len() / from.pipelines.len();
         let blocks = from.blocks.iter().skip(pipeline * count).take(count);
