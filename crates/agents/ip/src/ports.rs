@@ -123,6 +123,8 @@ impl Port {
         if self.running != device.running {
             self.carrier.set(device.running)?;
             self.running = device.running;
+            // The device may be gone from the namespace.
+            let _ = inside.settle_carrier(self.tap);
         }
         let mac = device.mac.filter(|_| device.mac != self.seen.mac);
         let mtu = Some(device.mtu).filter(|mtu| *mtu != self.seen.mtu);

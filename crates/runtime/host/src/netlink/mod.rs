@@ -465,6 +465,14 @@ impl Netlink {
         self.requests.ask(RouteNetlinkMessage::SetLink(message), NLM_F_ACK, |_| {}).map(drop)
     }
 
+    /// Has the kernel act upon a device's carrier that has changed. It may put that off for a second, but not for who asks for the device
+    /// (Linux 6.18; earlier kernels may wait).
+    pub fn settle_carrier(&mut self, device: u32) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = device;
+        self.requests.ask(RouteNetlinkMessage::GetLink(message), 0, |_| {}).map(drop)
+    }
+
     /// Asks the kernel to resolve a neighbour's link-layer address, or to confirm it. Needs CAP_NET_ADMIN.
     pub fn probe(&mut self, device: u32, address: IpAddr) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
