@@ -114,7 +114,7 @@ pub struct Counts {
     pub groups: u64,
     /// Route entries added, changed and removed since the start.
     pub changes: u64,
-    /// Route entries that the tables had no room for; their packets take a shorter prefix's route.
+    /// Routes that the tables had no room for. Packets that they may concern are the kernel's until there is room.
     pub refused: u64,
     /// How often all routes were read anew.
     pub reloads: u64,

@@ -71,11 +71,7 @@ impl hopwright_agent::Agent for Agent {
                 c.from_kernel_lost,
             ),
             Metric::counter("hopwright_ip_route_changes_total", "Route entries added, changed and removed.", c.changes),
-            Metric::counter(
-                "hopwright_ip_refused_routes_total",
-                "Route entries that the tables had no room for.",
-                c.refused,
-            ),
+            Metric::counter("hopwright_ip_refused_routes_total", "Routes that the tables had no room for.", c.refused),
             Metric::gauge("hopwright_ip_routes", "Route entries.", c.routes),
             Metric::gauge(
                 "hopwright_ip_left_to_kernel",

@@ -1,6 +1,6 @@
 //! Follows the namespace's kernel, and keeps the program's tables like its routes and neighbours.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use hopwright_host::netlink::{Changes, Neighbour, Netlink, Prefix};
 use crate::agent::{Counters, Error, Stop};
 use crate::carrier::SharedFib;
 use crate::fib::next_hops::{HopKey, packets};
-use crate::fib::{Destination, Interfaces, RoutingTable, View};
+use crate::fib::{Destination, Interfaces, Routes, RoutingTable, View};
 use crate::policy::{Policy, Punted, Sources};
 use crate::ports::{self, Port};
 use crate::program::{Interface, Vrf};
@@ -47,6 +47,8 @@ pub(crate) struct Mirror {
     fib: Arc<SharedFib>,
     sources: Sources,
     policy: Policy,
+    /// Routes that the tables have no room for.
+    incomplete: BTreeSet<Routes>,
     /// How often it was read.
     policy_readings: u64,
     next_policy: Instant,
@@ -79,6 +81,7 @@ impl Mirror {
             fib,
             sources,
             policy: Policy::default(),
+            incomplete: BTreeSet::new(),
             policy_readings: 0,
             next_policy: now,
             requests,
@@ -97,7 +100,7 @@ impl Mirror {
         self.follow_policy(true).map_err(Error::Netlink)?;
         self.write_ports()?;
         self.update_all(&self.view());
-        Ok(())
+        self.follow_room().map_err(Error::Netlink)
     }
 
     fn view(&self) -> View<'_> {
@@ -153,9 +156,11 @@ impl Mirror {
         self.counters.undecoded.store(self.inside.undecoded(), Relaxed);
         if Instant::now() >= self.next_upkeep {
             self.upkeep();
+            let again = self.fib.lock().to_try_again();
+            self.update(&self.view(), again);
             self.next_upkeep = Instant::now() + UPKEEP;
         }
-        Ok(())
+        self.follow_room()
     }
 
     fn apply(&mut self, changes: &Changes) {
@@ -238,7 +243,8 @@ impl Mirror {
         }
         let tables = self.fib.lock().program().optional();
         let interfaces = ports::interfaces(&self.ports, &self.inside, self.fib.lock().program().vlans().is_some());
-        let policy = self.sources.read(&mut self.inside, notified, tables, &interfaces)?;
+        let mut policy = self.sources.read(&mut self.inside, notified, tables, &interfaces)?;
+        policy.leave_incomplete(&self.incomplete);
         self.policy_readings += 1;
         self.next_policy = Instant::now() + POLICY;
         if policy == self.policy && interfaces == self.interfaces.by_device {
@@ -280,6 +286,16 @@ impl Mirror {
         }
         self.fib.lock().retain_vrfs(&self.interfaces.vrf_tables);
         Ok(())
+    }
+
+    /// Leaves packets to the kernel while tables have no room for the routes that they may take.
+    fn follow_room(&mut self) -> std::io::Result<()> {
+        let incomplete = self.fib.lock().incomplete();
+        if incomplete == self.incomplete {
+            return Ok(());
+        }
+        self.incomplete = incomplete;
+        self.follow_policy(true)
     }
 
     /// Writes what rules say, and names those whose packets are left to the kernel once.

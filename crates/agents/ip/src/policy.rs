@@ -12,6 +12,7 @@ use hopwright_host::netfilter::{Family, Netfilter};
 use hopwright_host::netlink::{Device, Netlink, Prefix, Rule, RuleAction};
 use serde::{Deserialize, Serialize};
 
+use crate::fib::{Routes, RoutingTable};
 use crate::program::{ALL_INTERFACE_BITS, Interface, Kernel, Selector, Tables};
 
 /// Tables (`RT_TABLE_*` in linux/rtnetlink.h).
@@ -112,6 +113,22 @@ impl Policy {
     /// Whether the interface takes packets.
     pub(crate) fn takes(&self, interface: Interface) -> bool {
         !self.of(interface).any(|punted| punted == Packets::NoneTaken)
+    }
+
+    /// Leaves packets to the kernel that may take routes which the program's tables have no room for.
+    pub(crate) fn leave_incomplete(&mut self, incomplete: &BTreeSet<Routes>) {
+        for (table, ipv6) in incomplete {
+            let packets = if *ipv6 { Packets::Ipv6 } else { Packets::Ipv4 };
+            let RoutingTable::Vrf(table) = table else {
+                self.punt(None, packets, "there are more routes than there is room for");
+                continue;
+            };
+            let of_vrf: Vec<_> = self.vrfs.iter().filter(|(_, of)| *of == table).map(|(here, _)| *here).collect();
+            for interface in of_vrf {
+                let why = format!("table {table} of its VRF has more routes than there is room for");
+                self.punt(Some(interface), packets, why);
+            }
+        }
     }
 
     /// What concerns an interface. Frames of a VLAN are also frames of its port.

@@ -66,19 +66,32 @@ pub(crate) fn reason_counts(control: &Control) -> Vec<(String, u64)> {
 
 /// Compiles `p4/router/ip.p4`.
 pub fn compile() -> Compiled {
+    compile_with(str::to_string)
+}
+
+/// Compiles it with its files' text changed.
+fn compile_with(change: impl Fn(&str) -> String) -> Compiled {
     let (name, text) = SOURCES[0];
     let options = Options {
-        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
+        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), change(text).into())).collect(),
         no_disk: true,
         ..Options::default()
     };
-    compile_text(name, text, &options, true)
+    compile_text(name, &change(text), &options, true)
 }
 
 /// The program that is built in, ready to run.
 #[cfg(test)]
 pub(crate) fn data_plane() -> Result<Arc<VirtualDataPlane>, hopwright_dataplane::BuildError> {
-    let pipeline = compile().pipeline.expect("the program compiles");
+    data_plane_with(str::to_string)
+}
+
+/// The same with its files' text changed.
+#[cfg(test)]
+pub(crate) fn data_plane_with(
+    change: impl Fn(&str) -> String,
+) -> Result<Arc<VirtualDataPlane>, hopwright_dataplane::BuildError> {
+    let pipeline = compile_with(change).pipeline.expect("the program compiles");
     VirtualDataPlane::new(Arc::new(pipeline), hopwright_dataplane::EngineKind::Jit)
 }
 

@@ -4,6 +4,7 @@
 //! router, a host route to it; that which the program starts with; none.
 
 pub(crate) mod next_hops;
+mod refused;
 mod rules;
 mod view;
 
@@ -21,6 +22,8 @@ use crate::program::{self, Interface, Kernel, Outcomes, Program, Reached, Reason
 use crate::show::{self, RouterState};
 pub(crate) use next_hops::exact;
 use next_hops::{HopKey, NextHops, Numbers};
+pub(crate) use refused::Routes;
+use refused::{Refused, Short};
 use rules::Rules;
 pub(crate) use view::{Destination, Interfaces, RoutingTable, View};
 
@@ -85,6 +88,7 @@ pub(crate) struct Fib {
     /// Carriers have come or gone since this was last asked.
     carriers_changed: bool,
     route_counters: Numbers,
+    refused: Refused,
     counters: Arc<Counters>,
 }
 
@@ -136,6 +140,7 @@ impl Fib {
             hops: NextHops::new(),
             carriers_changed: false,
             route_counters: Numbers::up_to(program.route_counters.saturating_sub(1)),
+            refused: Refused::default(),
             program,
             counters,
         })
@@ -221,16 +226,22 @@ impl Fib {
         self.vrfs.get(&table).copied()
     }
 
-    /// Brings the entries of destinations up to date. Errors are logged and counted: the entry stays as it was.
+    /// Brings the entries of destinations up to date. Those that have no room are logged and counted once.
     pub(crate) fn update(&mut self, view: &View<'_>, destinations: impl IntoIterator<Item = Destination>) {
         let mut first = None;
         for destination in destinations {
-            if let Err(error) = self.update_one(view, destination) {
-                self.counters.refused.fetch_add(1, Relaxed);
-                first.get_or_insert((destination.1, error));
+            match self.update_one(view, destination) {
+                Ok(()) => {
+                    self.refused.remove(destination);
+                }
+                Err(short) if self.refused.insert(destination, &short) => {
+                    self.counters.refused.fetch_add(1, Relaxed);
+                    first.get_or_insert((destination.1, short));
+                }
+                Err(_) => {}
             }
         }
-        if let Some((prefix, error)) = first {
+        if let Some((prefix, Short::Absent(error) | Short::Punted(error))) = first {
             tracing::error!("route {}/{}: {error}; there may be more", prefix.address, prefix.length);
         }
         self.counters.routes.store(self.installed.len() as u64, Relaxed);
@@ -312,7 +323,7 @@ impl Fib {
         }
     }
 
-    fn update_one(&mut self, view: &View<'_>, destination: Destination) -> Result<(), ControlError> {
+    fn update_one(&mut self, view: &View<'_>, destination: Destination) -> Result<(), Short> {
         let Some((routes, matches)) = self.place(destination) else { return Ok(()) };
         let (in_table, prefix) = destination;
         if self.reserved.iter().any(|r| r.length <= prefix.length && r.contains(prefix.address)) {
@@ -333,16 +344,21 @@ impl Fib {
         self.counters.changes.fetch_add(1, Relaxed);
         match wanted {
             Some(wanted) => {
-                let now = self.acquire(view, wanted, before)?;
+                let (now, had_room) = match self.acquire(view, wanted, before) {
+                    Ok(now) => (now, Ok(())),
+                    Err(error) => (Installed::End(Reason::KernelRoute), Err(Short::Punted(error))),
+                };
                 let entry = TableEntry { matches, priority: 0, action: now.action(&routes.outcomes) };
                 let there = before.is_some() || initial.is_some();
                 let written = if there { table.modify(entry) } else { table.insert(entry) };
                 if let Err(error) = written {
                     let kept = before.map_or(0, Installed::counter);
-                    return self.release(now, kept).and(Err(error));
+                    self.release(now, kept)?;
+                    return Err(error.into());
                 }
                 self.installed.insert(destination, now);
-                before.map_or(Ok(()), |before| self.release(before, now.counter()))
+                before.map_or(Ok(()), |before| self.release(before, now.counter()))?;
+                had_room
             }
             None => {
                 match initial {
@@ -350,7 +366,8 @@ impl Fib {
                     None => table.delete(&matches, 0)?,
                 }
                 self.installed.remove(&destination);
-                before.map_or(Ok(()), |before| self.release(before, 0))
+                before.map_or(Ok(()), |before| self.release(before, 0))?;
+                Ok(())
             }
         }
     }

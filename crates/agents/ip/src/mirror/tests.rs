@@ -10,7 +10,7 @@ use super::*;
 use crate::config::Config;
 use crate::fib::{Fib, exact};
 use crate::ports;
-use crate::program::{Program, data_plane};
+use crate::program::{Program, data_plane_with};
 
 /// The machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -38,6 +38,11 @@ type Path = Option<Vec<String>>;
 impl Router {
     /// Ports 2 to 4: TAP devices `s2` to `s4`, with neighbours whose link-layer addresses are known.
     fn new(test: &str) -> Router {
+        Router::with_tables(test, 1 << 20)
+    }
+
+    /// The same with tables for this many routes.
+    fn with_tables(test: &str, routes: u32) -> Router {
         let name = format!("hopwright-ip-{test}-{}", std::process::id());
         let namespace = Namespace::open_or_create(&name).unwrap();
         let guard = Name(name.clone());
@@ -56,7 +61,8 @@ impl Router {
         let (taps, ports) =
             ports::open(&devices, &config, &namespace, &host, &mut inside, &hopwright_agent::Inheritance::default())
                 .unwrap();
-        let program = Program::new(&data_plane().unwrap()).unwrap();
+        let sized = |text: &str| text.replace("size = 1048576", &format!("size = {routes}"));
+        let program = Program::new(&data_plane_with(sized).unwrap()).unwrap();
         let counters = Arc::new(Counters::default());
         let fib = SharedFib::new(Fib::new(program, counters.clone()).unwrap());
         namespace.run(|| std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")).unwrap().unwrap();
@@ -213,4 +219,57 @@ fn what_only_the_kernel_does_is_left_to_it() {
     wait("ip link set s2 mtu 1000", &["s2 has no IPv6"]);
     wait("ip link set s2 mtu 1400", &[]);
     wait("echo 1 > /proc/sys/net/ipv6/conf/s2/disable_ipv6", &["net.ipv6.conf.s2.disable_ipv6 is 1"]);
+}
+
+/// Whether `hopwright ip show` names all of these reasons, and no others.
+fn left(router: &mut Router, command: &str, expected: &[&str]) {
+    let done = Command::new("ip").args(["netns", "exec", &router.name.0, "sh", "-ec", command]).output().unwrap();
+    assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        router.mirror.step().unwrap();
+        let found: Vec<String> = router.mirror.state(false).punted.into_iter().map(|punted| punted.why).collect();
+        if found == expected {
+            return;
+        }
+        assert!(Instant::now() < deadline, "after `{command}`: {found:?}, not {expected:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// While a table has no room for all routes, the kernel has the packets, because they might take another route.
+#[test]
+fn routes_without_room_leave_their_packets_to_the_kernel() {
+    if skipped() {
+        return;
+    }
+    let mut router = Router::with_tables("full", 64);
+    left(&mut router, "true", &[]);
+    let many = "for n in $(seq 80); do echo route add 172.16.$n.0/24 via 10.0.2.2; done | ip -batch -";
+    left(&mut router, many, &["there are more routes than there is room for"]);
+    assert!(router.mirror.counters.refused.load(Relaxed) > 0);
+    assert_eq!(router.mirror.counters.punted.load(Relaxed), 1);
+    // Those that had no room are there when there is room.
+    left(&mut router, "ip route del 172.16.1.0/24", &["there are more routes than there is room for"]);
+    left(&mut router, "for n in $(seq 2 40); do ip route del 172.16.$n.0/24; done", &[]);
+    for n in 41..=80 {
+        router.check("route show", &[(&format!("172.16.{n}.0/24"), &["s2"])]);
+    }
+}
+
+/// The same of a VRF: the packets of others stay.
+#[test]
+fn a_vrf_without_room_leaves_its_packets_to_the_kernel() {
+    let has_vrfs = Command::new("unshare").args(["-n", "ip", "link", "add", "r", "type", "vrf", "table", "9"]).status();
+    if skipped() || !has_vrfs.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let mut router = Router::with_tables("full-vrf", 64);
+    let setup = "ip link add red type vrf table 10; ip link set red up; ip link set s3 master red";
+    left(&mut router, setup, &[]);
+    let many = "for n in $(seq 80); do echo route add 172.16.$n.0/24 via 10.0.3.2 dev s3 table 10; done | ip -batch -";
+    left(&mut router, many, &["table 10 of its VRF has more routes than there is room for"]);
+    let state = router.mirror.state(false);
+    assert_eq!(state.punted.iter().map(|punted| punted.port).collect::<Vec<_>>(), [Some(3)]);
+    left(&mut router, "for n in $(seq 60); do ip route del 172.16.$n.0/24 table 10; done", &[]);
 }
