@@ -72,6 +72,8 @@ test-long: hopwright interop-tools
 	tests/openflow/run.sh peer peer-features
 	tests/ip/setup.sh
 	tests/ip/network_test.py --only many_routes --routes 1000000
+	tests/ip/carrier_test.py --routes 1000000
+	tests/ip/failover_test.py
 	$(MAKE) test-ip-links
 	tests/p4runtime/setup.sh
 	tests/switch/isolation.sh

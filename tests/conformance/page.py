@@ -6,7 +6,10 @@ from pathlib import Path
 
 import known_failures
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/conformance.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/conformance.md"
+# Written by `tests/ip/topotests.py --write`.
+TOPOTESTS = ROOT / "tests/ip/topotests.md"
 
 HEAD = """# Public tests as a score
 
@@ -37,6 +40,22 @@ cases](../tests/interop/braccept-cases.txt) of the acceptance tool `braccept`, a
 ([`tests/interop`](../tests/interop/README.md)). The release is that of [`go.mod`](../tests/interop/go.mod); another one is tried by changing it there.
 """
 
+ROUTERS = """
+## FRR: topotests
+
+Networks of routers with FRR's daemons, from the folder tests/topotests of [FRRouting/frr](https://github.com/FRRouting/frr) at the release that Debian
+has. [`tests/ip/topotests.py`](../tests/ip/topotests.py) runs each test twice: as it is, so that the kernels of the routers forward; and with a
+[`hopwright ip`](ip-router.md) that has the devices of every router that FRR's library starts, and the router's namespace with its daemons as control plane.
+Counted are test functions, packets that the fast paths of all routers have forwarded, and packets that their kernels have forwarded meanwhile.
+
+```console
+# tests/ip/topotests_setup.sh
+# tests/ip/topotests.py ../frr
+# tests/ip/topotests.py ../frr ospf_topo1 bfd_topo3
+```
+
+"""
+
 
 def text(suites) -> str:
     """The page for suites that have run."""
@@ -48,6 +67,7 @@ def text(suites) -> str:
     lines += [RERUN.rstrip()]
     for suite, known in ran:
         lines += ["", f"## {suite.title}", "", *section(suite, known)]
+    lines += ["", (ROUTERS.strip() + "\n\n" + TOPOTESTS.read_text()).rstrip()]
     return "\n".join(lines) + "\n"
 
 

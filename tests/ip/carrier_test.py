@@ -84,6 +84,20 @@ def measure(world: World, side, device: str, rate: int) -> tuple[float, int]:
     return max(0.0, last - took), len(late)
 
 
+def has_routes(world: World, routes: int) -> bool:
+    """Whether the router has all routes, by two next hops that it reaches."""
+    state = world.ours.show()
+    reached = [hop["id"] for hop in state["next_hops"] if hop["mac"]]
+    pairs = [group for group in state["groups"] if sum(hop in reached for hop, _ in group["next_hops"]) == 2]
+    return state["settled"] and state["route_count"] >= routes and bool(pairs)
+
+
+def resident(process: int) -> int:
+    """Memory of a process, in MiB."""
+    (line,) = (line for line in pathlib.Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) // 1024
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--routes", type=int, default=100_000)
@@ -103,14 +117,18 @@ def main() -> int:
                 first = 100 << 24
                 address = lambda n: ".".join(str(byte) for byte in (first + n).to_bytes(4, "big"))
                 batch.write_text("".join(f"route add {address(n)}/32 nhid 9\n" for n in range(args.routes)))
+                before = resident(world.process.pid)
                 for side in world.sides:
+                    begin = time.monotonic()
                     side.shell.run(
                         "for i in all s2 s3; do echo 1 > /proc/sys/net/ipv4/conf/$i/ignore_routes_with_linkdown; done\n"
                         "ip nexthop add id 2 via 10.0.2.2 dev s2\nip nexthop add id 3 via 10.0.3.2 dev s3\n"
                         f"ip nexthop add id 9 group 2/3\nip -batch {batch}"
                     )
-                world.ours.follows(settings=True)
-                print(f"{world.ours.show()['route_count']} routes", flush=True)
+                    print(f"{side.name}: {args.routes} routes in the kernel after {time.monotonic() - begin:.1f} s", flush=True)
+                wait_until("all routes are there", lambda: has_routes(world, args.routes))
+                print(f"hopwright: in the tables after {time.monotonic() - begin:.1f} s; "
+                      f"{resident(world.process.pid)} MiB of memory, {before} without routes", flush=True)
                 best = {}
                 for attempt in range(2 * args.tries):
                     port = 2 + attempt % 2
@@ -131,7 +149,7 @@ def main() -> int:
                         )
                         if status:
                             raise LabError(f"{side.name}: {output}")
-                    world.ours.follows(settings=False)
+                    wait_until("both ports are used", lambda: has_routes(world, args.routes))
                     for side in world.sides:
                         took, _ = measure(world, side, world.devices["k" if side is world.linux else "o"][port], args.rate)
                         best[side.name, port] = min(took, best.get((side.name, port), took))

@@ -123,6 +123,12 @@ class Router(Node):
         self.switch = f"{self.net}-sw"
         self.stats = self.folder / "stats.json"
 
+    def memory(self):
+        """What the process has."""
+        ((_, process),) = (pair for pair in self.processes if pair[0] == "hopwright")
+        (line,) = (line for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
+        return f"{int(line.split()[1]) // 1024} MiB of memory"
+
     def start_switch(self):
         interfaces = [arg for n, device in enumerate(self.devices, 1) for arg in ("-i", f"{n}@{device}")]
         self.start("hopwright", HOPWRIGHT, "ip", *interfaces, "--namespace", self.net, "--stats", self.stats,
@@ -626,7 +632,7 @@ def many_routes(lab):
             wanted = there + (count if verb == "add" else 0)
             # Neighbours have host routes, too, and come and go.
             wait_for(f"{wanted} routes", lambda: abs(json.loads(node.stats.read_text())["routes"] - wanted) < 20)
-            print(f"  {verb} {count} routes: {kernel:.1f} s in the kernel, in the tables after {time.monotonic() - begin:.1f} s")
+            print(f"  {verb} {count} routes: {kernel:.1f} s in the kernel, in the tables after {time.monotonic() - begin:.1f} s; {node.memory()}")
             before = lab.counts("r1", "r2")
             lab.h1.run("python3", "-c", SPREAD, first, sent, count // sent)
             after = lab.counts("r1", "r2")
