@@ -317,18 +317,22 @@ impl Mirror {
     /// Has the program accept what is addressed to the interfaces.
     fn write_ports(&self) -> Result<(), ControlError> {
         let (policy, mut fib) = (&self.policy, self.fib.lock());
-        let devices = || self.ports.iter().filter_map(|port| Some((port, self.inside.devices().get(&port.tap)?.mac?)));
-        let seed = devices().next().map_or(0, |(_, [_, _, a, b, c, d])| u32::from_be_bytes([a, b, c, d]));
+        // A port whose interface has been moved has none: all frames are the kernel's.
+        let macs =
+            || self.ports.iter().map(|port| (port, self.inside.devices().get(&port.tap).and_then(|tap| tap.mac)));
+        let seed = macs().find_map(|(_, mac)| mac).map_or(0, |[_, _, a, b, c, d]| u32::from_be_bytes([a, b, c, d]));
         let vrfs: HashMap<Interface, Vrf> = policy
             .vrfs
             .iter()
             .filter_map(|(of, table)| Some((*of, Vrf { number: fib.vrf(*table)?, first: policy.vrfs_first })))
             .collect();
         let vrf = |of: Interface| vrfs.get(&of).copied();
-        devices().try_for_each(|(port, mac)| {
+        macs().try_for_each(|(port, mac)| {
             let interface = Interface { port: port.number, vlan: 0 };
             match policy.takes(interface) {
-                true => fib.set_port(port.number, mac, seed, policy.kernel(interface), vrf(interface)),
+                true => {
+                    fib.set_port(port.number, mac.unwrap_or_default(), seed, policy.kernel(interface), vrf(interface))
+                }
                 false => fib.close_port(port.number),
             }
         })?;

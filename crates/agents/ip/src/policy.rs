@@ -276,6 +276,11 @@ impl Sources {
                 vlan(&mut policy, *here, device, inside);
             }
         }
+        let gone = interfaces.iter().filter(|(index, here)| here.vlan == 0 && !inside.devices().contains_key(index));
+        for (_, here) in gone {
+            // In another namespace it works as everywhere; if it is deleted, nobody gets them.
+            policy.punt(Some(*here), Packets::All, "its interface is not in the namespace any more");
+        }
         self.vrfs(&mut policy, inside, interfaces, tables);
         if !self.all_ipv6_forwarding.is_set() {
             policy.punt(None, Packets::Ipv6, "net.ipv6.conf.all.forwarding is 0");

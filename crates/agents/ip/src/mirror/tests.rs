@@ -273,3 +273,22 @@ fn a_vrf_without_room_leaves_its_packets_to_the_kernel() {
     assert_eq!(state.punted.iter().map(|punted| punted.port).collect::<Vec<_>>(), [Some(3)]);
     left(&mut router, "for n in $(seq 60); do ip route del 172.16.$n.0/24 table 10; done", &[]);
 }
+
+/// The kernel of another namespace gets all frames of an interface that has been moved there.
+#[test]
+fn an_interface_that_is_moved_leaves_its_frames_to_the_kernel() {
+    if skipped() {
+        return;
+    }
+    let mut router = Router::new("moved");
+    let other = Name(format!("{}-other", router.name.0));
+    Namespace::open_or_create(&other.0).unwrap();
+    run(&router.name.0, &format!("link set s3 netns {}", other.0));
+    left(&mut router, "true", &["its interface is not in the namespace any more"]);
+    let kernel = router.mirror.policy.kernel(Interface { port: 3, vlan: 0 });
+    assert!(kernel.frames);
+    let fib = router.mirror.fib.lock();
+    let (control, ports) = (fib.program().control.clone(), fib.program().ports);
+    let entry = control[ports].get(&[MatchValue::Exact(3u8.into())], 0);
+    assert!(entry.is_some_and(|entry| entry.args[4] == BigUint::from(1u8)), "the port does not hand over all frames");
+}
