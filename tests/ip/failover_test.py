@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-from network_test import FRR, HOPWRIGHT, Failed, Node, Router, run, wait_for
+from network_test import FRR, Failed, Node, Router, run, wait_for
 
 NETWORKS = {"BGP": "10.0.9.0/24", "OSPF": "10.0.8.0/24"}
 # Both ends of each link, and the third byte of its network.
