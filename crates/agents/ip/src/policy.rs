@@ -278,7 +278,7 @@ impl Sources {
         }
         let gone = interfaces.iter().filter(|(index, here)| here.vlan == 0 && !inside.devices().contains_key(index));
         for (_, here) in gone {
-            // In another namespace it works as everywhere; if it is deleted, nobody gets them.
+            // Its kernel there gets all frames. Those of one that is deleted are lost.
             policy.punt(Some(*here), Packets::All, "its interface is not in the namespace any more");
         }
         self.vrfs(&mut policy, inside, interfaces, tables);
