@@ -95,7 +95,7 @@ header irati_t {
 
 // The syntax of rlite (kernel/normal.c, struct rina_pci) with its default widths, in the byte order of x86: little-endian numbers.
 header rlite_t {
-    bit<8>  version;
+    bit<8>  version;         // any
     bit<8>  type;            // of control PDUs bit 2 says that they acknowledge, bit 3 that they give credit
     bit<8>  flags;           // a number of two bytes: the lower one, and the upper one
     bit<8>  flags_high;

@@ -101,7 +101,7 @@ control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std
             src_cep = hdr.efcp.src_cep;
         } else if (hdr.rlite.isValid()) {
             header_bytes = RLITE_BYTES;
-            version = hdr.rlite.version;
+            version = EFCP_VERSION;    // rlite leaves that byte of its buffers as it is, and does not read it
             meta.dst = from_little_endian(hdr.rlite.dst);
             meta.src = from_little_endian(hdr.rlite.src);
             meta.qos_id = from_little_endian(hdr.rlite.qos_id);

@@ -281,7 +281,8 @@ impl Syntax {
             };
             let short = || u16::try_from(number).map_err(|_| Malformed);
             match field {
-                Field::Version if number != u32::from(VERSION) => return Err(Malformed),
+                // rlite leaves that byte of its buffers as it is, and does not read it.
+                Field::Version if number != u32::from(VERSION) && self != Syntax::Rlite => return Err(Malformed),
                 Field::Version | Field::Checksum | Field::Ttl => {}
                 Field::Destination => header.dst = short()?,
                 Field::Source => header.src = short()?,
@@ -368,6 +369,8 @@ mod tests {
         Syntax::Rlite.write(&header, &[7, 8], &mut pdu);
         let wanted = "0180800000004000040302011100000012000000050006001e000300";
         assert_eq!(pdu[..28].iter().map(|byte| format!("{byte:02x}")).collect::<String>(), wanted);
+        pdu[0] = 0x5a;
+        assert!(Syntax::Rlite.parse(&pdu).is_ok(), "any version");
         pdu[14] = 1;
         assert_eq!(Syntax::Rlite.parse(&pdu), Err(Malformed), "members here have addresses of 16 bits");
     }
