@@ -475,23 +475,24 @@ impl Ipcp {
         self.rib.set(key, cost.is_some(), cost.unwrap_or(1), now);
     }
 
-    /// Two members that enrolled at once can have the same address: the one with the greater name takes another, unless
-    /// its configuration gives it this one.
+    /// Two members that enrolled at once can have the same address: the one with the greater name, in rlite's dialect with the smaller one,
+    /// takes another, unless its configuration gives it this one.
     fn resolve_conflict(&mut self, now: Duration) {
         if self.address == 0 {
             return;
         }
         let own = &self.settings.name;
         let others = self.rib.members_at(self.address).filter(|name| *name != own && self.paths.contains_key(*name));
-        let Some(least) = others.min() else { return };
+        let rlite = self.exchange.is_some();
+        let Some(other) = (if rlite { others.max() } else { others.min() }) else { return };
         self.counts.address_conflicts += 1;
         match self.settings.address {
             Some(address) => {
-                tracing::error!(dif = %self.settings.dif, other = %least, address, "another has this address")
+                tracing::error!(dif = %self.settings.dif, other = %other, address, "another has this address")
             }
-            None if least < own => match free_address(&self.rib, own) {
+            None if (other < own) != rlite => match free_address(&self.rib, own) {
                 Some(address) => {
-                    tracing::warn!(dif = %self.settings.dif, other = %least, address, "new address: another has the old one");
+                    tracing::warn!(dif = %self.settings.dif, other = %other, address, "new address: another has the old one");
                     self.set_address(address, now);
                 }
                 None => tracing::error!(dif = %self.settings.dif, "no address is free"),

@@ -445,6 +445,11 @@ impl Rib {
         if own || age >= MAX_AGE {
             return;
         }
+        // rlite forgets the number of what is deleted, and creates it with the first one.
+        let deleted = |before: &Object| present && !before.present && *key.origin() != self.own;
+        if self.objects.by_key.get(&key).is_some_and(deleted) {
+            self.remove(&key);
+        }
         let born = now.saturating_sub(age);
         let before = self.objects.by_key.get_mut(&key);
         let seq = match (seq, before) {

@@ -131,9 +131,13 @@ impl Neighbour {
         if self.session.as_ref().is_some_and(|session| now.saturating_sub(session.heard) >= local.dead_after) {
             self.end(out);
         }
-        if self.attempt.as_ref().is_some_and(|attempt| now.saturating_sub(attempt.since) >= STUCK) {
-            self.attempt = None;
+        if let Some(attempt) = self.attempt.take_if(|attempt| now.saturating_sub(attempt.since) >= STUCK) {
             self.next_attempt = now + ATTEMPT;
+            // rlite does not answer who was its neighbour before a restart that it has not noticed.
+            if attempt.step == Step::Connecting {
+                let release = self.numbered(Message { op_code: op::RELEASE, ..Message::default() });
+                out.push(Effect::Send(attempt.mac, release));
+            }
         }
         if let Some(session) = &mut self.session {
             if now.saturating_sub(session.kept_alive) >= local.keepalive {

@@ -204,7 +204,7 @@ fn policies(cube: &Qos) -> (QosSpec, Policies) {
 }
 
 /// The management SDU of a message to a member that is no neighbour.
-fn wrap(addresses: [u16; 2], message: &Message) -> Vec<u8> {
+pub(super) fn wrap(addresses: [u16; 2], message: &Message) -> Vec<u8> {
     let [src, dst] = addresses.map(|address| Some(i32::from(address)));
     let data = Data { src_addr: src, dst_addr: dst, cdap_msg: Some(encode(message, false)) };
     encode(&Message::about(op::WRITE, name::DATA, name::DATA_NAME).with_value(&data), false)

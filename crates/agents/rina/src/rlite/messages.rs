@@ -3,6 +3,7 @@
 
 use prost::Message as _;
 
+use super::objects::ApName;
 use crate::cdap::{Message, ObjectValue, op};
 
 /// Longest message, in bytes: what a PDU on Ethernet has room for.
@@ -61,8 +62,9 @@ fn is_connect(op_code: i32) -> bool {
 
 /// A message of a connection between neighbours, or (`connected` is false) one that is not.
 pub(super) fn encode(message: &Message, connected: bool) -> Vec<u8> {
-    let empty = |name: &Option<String>| name.as_ref().map(|_| String::new());
-    let (dest, src) = (&message.dest_ap_name, &message.src_ap_name);
+    let [dest, src] = [&message.dest_ap_name, &message.src_ap_name].map(|name| name.as_deref().map(ApName::new));
+    let part =
+        |name: &Option<ApName>, part: fn(&ApName) -> &Option<String>| name.as_ref().and_then(|it| part(it).clone());
     let wire = Wire {
         abs_syntax: Some(if is_connect(message.op_code) { ABSTRACT_SYNTAX } else { 0 }),
         op_code: message.op_code,
@@ -73,14 +75,14 @@ pub(super) fn encode(message: &Message, connected: bool) -> Vec<u8> {
         obj_value: message.obj_value.clone(),
         result: Some(message.result.unwrap_or_default()),
         auth_mech: None,
-        dest_ae_inst: empty(dest),
-        dest_ae_name: empty(dest),
-        dest_ap_inst: empty(dest),
-        dest_ap_name: dest.clone(),
-        src_ae_inst: empty(src),
-        src_ae_name: empty(src),
-        src_ap_inst: empty(src),
-        src_ap_name: src.clone(),
+        dest_ae_inst: part(&dest, |name| &name.ae_instance),
+        dest_ae_name: part(&dest, |name| &name.ae_name),
+        dest_ap_inst: part(&dest, |name| &name.ap_instance),
+        dest_ap_name: dest.map(|name| name.ap_name),
+        src_ae_inst: part(&src, |name| &name.ae_instance),
+        src_ae_name: part(&src, |name| &name.ae_name),
+        src_ap_inst: part(&src, |name| &name.ap_instance),
+        src_ap_name: src.map(|name| name.ap_name),
         result_reason: message.result_reason.clone(),
         version: Some(if connected { VERSION } else { 0 }),
     };
@@ -94,6 +96,9 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
     }
     let wire = Wire::decode(bytes).ok()?;
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let name = |ap_name: Option<String>, ap_instance, ae_name, ae_instance| {
+        some(Some(ApName { ap_name: ap_name.unwrap_or_default(), ap_instance, ae_name, ae_instance }.text()))
+    };
     let message = Message {
         op_code: wire.op_code,
         invoke_id: wire.invoke_id.filter(|id| *id != 0),
@@ -101,8 +106,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
         obj_name: some(wire.obj_name),
         obj_value: wire.obj_value,
         result: wire.result.filter(|result| *result != 0),
-        dest_ap_name: some(wire.dest_ap_name),
-        src_ap_name: some(wire.src_ap_name),
+        dest_ap_name: name(wire.dest_ap_name, wire.dest_ap_inst, wire.dest_ae_name, wire.dest_ae_inst),
+        src_ap_name: name(wire.src_ap_name, wire.src_ap_inst, wire.src_ae_name, wire.src_ae_inst),
         result_reason: some(wire.result_reason),
         version: wire.version,
         ..Message::default()

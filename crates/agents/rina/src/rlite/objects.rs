@@ -14,6 +14,8 @@ pub(super) mod name {
     pub(crate) const DATA: &str = "a_data";
     pub(crate) const DATA_NAME: &str = "/a_data";
     pub(crate) const POLICY: &str = "policy";
+    pub(crate) const ADDRESSES: &str = "aa_entries";
+    pub(crate) const ADDRESS_REQUEST: &str = "aareq";
     /// Policies that a member has, by the name of their component: without others of the DIF it could not take part.
     pub(crate) const POLICIES: [(&str, &str); 3] = [
         ("/mgmt/dft/policy", "fully-replicated"),
@@ -36,16 +38,26 @@ pub(super) struct ApName {
 }
 
 impl ApName {
+    /// The parts of a name, which `|` separates.
     pub(super) fn new(name: &str) -> ApName {
-        let empty = Some(String::new());
-        ApName { ap_name: name.into(), ap_instance: empty.clone(), ae_name: empty.clone(), ae_instance: empty }
+        let mut parts = name.splitn(4, '|').map(String::from);
+        let mut next = || parts.next().unwrap_or_default();
+        let ap_name = next();
+        ApName { ap_name, ap_instance: Some(next()), ae_name: Some(next()), ae_instance: Some(next()) }
     }
 
-    /// The name. None if it has parts that names here do not have.
+    /// The name, without parts that are empty.
+    pub(super) fn text(&self) -> String {
+        let more = [&self.ap_instance, &self.ae_name, &self.ae_instance];
+        more.into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .fold(self.ap_name.clone(), |name, part| name + "|" + part)
+    }
+
+    /// The same. None if it is no name here.
     pub(super) fn name(&self) -> Option<Name> {
-        let parts = [&self.ap_instance, &self.ae_name, &self.ae_instance];
-        let simple = parts.into_iter().flatten().all(String::is_empty);
-        if simple { self.ap_name.parse().ok() } else { None }
+        self.text().parse().ok()
     }
 }
 
@@ -185,14 +197,14 @@ pub(crate) struct Announced {
 
 /// The message about an object.
 pub(crate) fn write(key: &Key, object: &Object, age: u32) -> Message {
-    // Lower flows tell by themselves that they are no more.
-    let created = object.present || matches!(key, Key::LowerFlow(..));
-    let message = |class, table: &str| Message::about(if created { op::CREATE } else { op::DELETE }, class, table);
+    let message =
+        |class, table: &str| Message::about(if object.present { op::CREATE } else { op::DELETE }, class, table);
     match key {
         Key::Member(name) => {
+            let ApName { ap_name, ap_instance, .. } = ApName::new(name.as_str());
             let candidate = Candidate {
-                ap_name: Some(name.to_string()),
-                ap_instance: Some(String::new()),
+                ap_name: Some(ap_name),
+                ap_instance,
                 address: Some(object.value.into()),
                 lower_difs: Vec::new(),
             };
@@ -231,13 +243,14 @@ pub(crate) fn read(message: &Message) -> Option<Vec<Announced>> {
     let name = |text: Option<String>| text?.parse::<Name>().ok();
     let candidate = |it: Candidate| {
         let address = u16::try_from(it.address?).ok()?;
-        let key = Key::Member(name(it.ap_name).filter(|_| it.ap_instance.unwrap_or_default().is_empty())?);
+        let name = ApName { ap_name: it.ap_name?, ap_instance: it.ap_instance, ae_name: None, ae_instance: None };
+        let key = Key::Member(name.name()?);
         Some(Announced { key, seq: None, present: present && address != 0, value: address.into(), age: 0 })
     };
     let lower_flow = |it: LowerFlow| {
         let key = Key::LowerFlow(name(it.local_node)?, name(it.remote_node)?);
         let (present, value) = (present && it.state.unwrap_or(true), it.cost?.clamp(1, 0xffff));
-        Some(Announced { key, seq: it.seqnum, present, value, age: it.age.unwrap_or_default() })
+        Some(Announced { key, seq: it.seqnum.filter(|_| present), present, value, age: it.age.unwrap_or_default() })
     };
     let entry = |it: Entry| {
         let key = Key::Application(it.appl_name.name()?, it.ipcp_name.parse().ok()?);
@@ -251,6 +264,8 @@ pub(crate) fn read(message: &Message) -> Option<Vec<Announced>> {
         }
         object::LOWER_FLOWS => message.value::<LowerFlows>().ok()?.flows.into_iter().filter_map(lower_flow).collect(),
         object::DIRECTORY => message.value::<Slice>().ok()?.entries.into_iter().filter_map(entry).collect(),
+        // Addresses that members have given: those of members are known.
+        name::ADDRESSES | name::ADDRESS_REQUEST => Vec::new(),
         _ => return None,
     })
 }

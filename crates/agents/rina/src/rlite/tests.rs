@@ -127,6 +127,43 @@ fn what_rlite_writes_is_read_and_written() {
     }
 }
 
+/// PDUs and ARP packets of members that run rlite, as they came by a link: each is read, and what is written from it is the same.
+#[test]
+fn frames_of_members_that_run_rlite() {
+    let mut count = 0;
+    for line in include_str!("live.txt").lines().filter(|line| !line.starts_with('#')) {
+        let (of, hex) = line.split_once(' ').unwrap();
+        let frame: Vec<u8> =
+            hex.as_bytes().chunks(2).map(|at| u8::from_str_radix(str::from_utf8(at).unwrap(), 16).unwrap()).collect();
+        count += 1;
+        if of.starts_with("arp") {
+            assert_eq!(arp::Arp::parse(&frame).unwrap_or_else(|| panic!("{of}")).write(), frame, "{of}");
+            continue;
+        }
+        let (header, payload) = Syntax::Rlite.parse(&frame).unwrap_or_else(|_| panic!("{of}"));
+        let mut written = Vec::new();
+        Syntax::Rlite.write(&header, payload, &mut written);
+        // Any version.
+        assert_eq!(written[1..], frame[1..], "{of}");
+        match header.kind {
+            kind::MANAGEMENT => {
+                let message = decode(payload).unwrap_or_else(|| panic!("{of}"));
+                assert_eq!(encode(&message, message.version == Some(1)), payload, "{of}");
+                if message.is_about("a_data") {
+                    let (address, message) = flows::unwrap(payload).unwrap_or_else(|| panic!("{of}"));
+                    assert_eq!(flows::wrap([header.src, header.dst], &message), payload, "{of}");
+                    assert_eq!(address, header.src, "{of}");
+                }
+                if let Some(all) = objects::read(&message) {
+                    assert!(all.len() == usize::from(!of.starts_with("aa_")), "{of}: {all:?}");
+                }
+            }
+            _ => assert!(flows::Exchange::default().read(header, payload, Duration::ZERO).is_some(), "{of}"),
+        }
+    }
+    assert_eq!(count, 25);
+}
+
 #[test]
 fn a_new_member_enrols_with_rlite() {
     let mut end = End::new("n.2", 0);
@@ -233,12 +270,14 @@ fn other_widths_and_policies_are_refused() {
 fn what_is_lost_is_tried_again() {
     let mut end = End::new("n.2", 0);
     end.resolve();
-    let mut asked = 0;
+    let (mut asked, mut messages) = (0, Vec::new());
     for second in 0..30 {
         let effects = end.tick(Duration::from_secs(second));
         asked += effects.iter().filter(|effects| matches!(effects, Effect::Arp(..))).count();
+        messages.extend(sent(&effects));
     }
     assert!(asked > 10, "{asked}");
+    assert_eq!(messages, [bytes("release")], "the neighbour may have known this end before");
     // A neighbour that is silent is down.
     let mut end = End::new("n.2", 18);
     let effects = end.resolve();
@@ -452,4 +491,36 @@ fn nothing_that_is_received_breaks_anything() {
         }
     }
     assert!(rib.iter().count() < 500);
+}
+
+/// rlite ignores the state and numbers of lower flows that are deleted, and creates them with the first number again.
+#[test]
+fn lower_flows_are_deleted_and_come_again() {
+    let mut rib = Rib::new(name("n.3"), 1000).for_rlite();
+    rib.begin(1);
+    let now = Duration::from_secs(5);
+    let mut hear = |rib: &mut Rib, message: Message| {
+        objects::read(&message).unwrap().into_iter().for_each(|announced| rib.learn(0, announced, now));
+        rib.tick(now).into_iter().map(|(_, message)| message.op_code).collect::<Vec<_>>()
+    };
+    let created = decode(&bytes("lower_flows")).unwrap();
+    assert_eq!(hear(&mut rib, created.clone()), [op::CREATE; 2]);
+    assert_eq!(hear(&mut rib, Message { op_code: op::DELETE, ..created.clone() }), [op::DELETE; 2]);
+    assert_eq!(rib.cost(&name("n.1"), &name("n.2")), None);
+    assert_eq!(hear(&mut rib, created), [op::CREATE; 2]);
+    let of = |key: Key| rib.iter().find(|(other, _)| **other == key).map(|(_, object)| object.seq);
+    assert_eq!(of(Key::LowerFlow(name("n.1"), name("n.2"))), Some(5), "with the number of its origin");
+}
+
+/// Names are sent in parts.
+#[test]
+fn names_of_applications_have_parts() {
+    for text in ["rinaperf-data|server", "a", "a|b|c|d"] {
+        let parts = objects::ApName::new(text);
+        assert_eq!(parts.name(), Some(name(text)));
+        assert_eq!(parts.ap_name, text.split('|').next().unwrap());
+    }
+    let (dest_ap_name, src_ap_name) = (Some("dif|1".into()), Some("n.2|7".into()));
+    let connect = Message { dest_ap_name, src_ap_name, ..decode(&bytes("connect")).unwrap() };
+    assert_eq!(decode(&encode(&connect, true)), Some(connect));
 }
