@@ -1,8 +1,9 @@
 //! Flows with members that run rlite: its messages about them (`user/uipcps/uipcp-normal-flow-alloc.cpp`), which travel in an object of
 //! their own, and its control PDUs (`kernel/normal.c`), as those of [`crate::flows`] and back.
 //!
-//! A flow's port is its connection endpoint here. rlite does not repeat requests, nor answer a release, nor tell how much was delivered:
-//! a flow that is released ends when all that was sent is acknowledged.
+//! A flow's port is its connection endpoint here. rlite's endpoints begin with 0, and are used again a few seconds after a flow: the other end
+//! of each flow has another number here, which PDUs and messages do not show. rlite does not repeat requests, nor answer a release, nor tell
+//! how much was delivered: a flow that is released ends when all that was sent is acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -143,6 +144,8 @@ struct Data {
 /// A flow's other end.
 #[derive(Debug)]
 struct Remote {
+    /// Its endpoint there.
+    cep: u16,
     port: u64,
     /// The request that came from there, and its number.
     request: Option<(FlowRequest, i32)>,
@@ -151,6 +154,8 @@ struct Remote {
 /// The order of PDUs of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Order {
+    /// The other end's endpoint there, and its number here.
+    remote: Option<(u16, u16)>,
     /// The number of the next control PDU.
     control: u32,
     /// When data came last.
@@ -162,12 +167,13 @@ struct Order {
 /// What rlite's messages about flows need that those here do not have.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
-    /// By member and connection endpoint there.
+    /// By member and number here.
     remotes: BTreeMap<(Name, u16), Remote>,
     orders: BTreeMap<FlowId, Order>,
     /// Flows whose request was sent.
     requested: BTreeSet<FlowId>,
     invoke_id: i32,
+    last: u16,
 }
 
 /// What becomes of a message about a flow.
@@ -221,6 +227,16 @@ fn unwrap_outer(sdu: &[u8]) -> Option<Message> {
 }
 
 impl Exchange {
+    /// A number for the other end of a new flow.
+    fn fresh(&mut self, member: &Name) -> u16 {
+        loop {
+            self.last = self.last.checked_add(1).unwrap_or(1);
+            if !self.remotes.contains_key(&(member.clone(), self.last)) {
+                return self.last;
+            }
+        }
+    }
+
     /// A message about a flow here, to a member. `addresses`: of this member and of that one.
     pub(crate) fn send(&mut self, to: &Name, addresses: [u16; 2], message: &Message, cubes: &[Qos]) -> Outcome {
         let Ok(request) = message.value::<cdap::FlowRequest>() else { return Outcome::default() };
@@ -263,8 +279,9 @@ impl Exchange {
                 Outcome { sdu: Some(wrap(addresses, &message)), answer: None }
             }
             op::CREATE_R => {
-                let asked = self.remotes.get_mut(&(to.clone(), there)).and_then(|remote| remote.request.as_mut());
-                let Some((value, invoke_id)) = asked else { return Outcome::default() };
+                let Some(remote) = self.remotes.get_mut(&(to.clone(), there)) else { return Outcome::default() };
+                let Remote { cep, request: Some((value, invoke_id)), .. } = remote else { return Outcome::default() };
+                let cep = *cep;
                 value.dst_port = Some(here.into());
                 if let Some(connection) = value.connections.first_mut() {
                     connection.dst_cep = Some(here.into());
@@ -276,8 +293,9 @@ impl Exchange {
                     result_reason: refused.then(|| "refused".into()),
                     ..Message::about(op::CREATE_R, object::FLOW, object::FLOW_NAME).with_value(value)
                 };
-                if refused {
-                    self.remotes.remove(&(to.clone(), there));
+                match refused {
+                    true => drop(self.remotes.remove(&(to.clone(), there))),
+                    false => self.orders.entry(here).or_default().remote = Some((cep, there)),
                 }
                 Outcome { sdu: Some(wrap(addresses, &response)), answer: None }
             }
@@ -313,37 +331,43 @@ impl Exchange {
             op::CREATE if message.is_about(object::FLOW) => {
                 let value: FlowRequest = message.value().ok()?;
                 let connection = value.connections.first()?;
-                let src_cep = short(connection.src_cep).filter(|cep| *cep != 0)?;
-                if value.src_ipcp != from.as_str() || self.remotes.len() >= MOST {
+                let cep = short(connection.src_cep)?;
+                let invoke_id = message.invoke_id?;
+                let same = |remote: &Remote| {
+                    let request = remote.request.as_ref();
+                    remote.port == value.src_port && request.is_some_and(|(_, before)| *before == invoke_id)
+                };
+                let known = self.remotes.iter().any(|((member, _), remote)| member == from && same(remote));
+                if known || value.src_ipcp != from.as_str() || self.remotes.len() >= MOST {
                     return None;
                 }
                 let wanted = value.policies.as_ref().and_then(|policies| policies.dtcp.as_ref()?.rtx_ctrl);
                 let cube = cubes.iter().find(|cube| cube.reliable == wanted.unwrap_or_default())?;
                 let ap_name = |name: &ApName| Some(cdap::ApName { ap_name: name.name()?.to_string() });
+                let (src_app, dst_app) = (ap_name(&value.src_app)?, ap_name(&value.dst_app)?);
+                let there = self.fresh(from);
+                let src_cep = Some(there.into());
                 let request = cdap::FlowRequest {
-                    src_app: ap_name(&value.src_app)?,
-                    dst_app: ap_name(&value.dst_app)?,
+                    src_app,
+                    dst_app,
                     src_port: value.src_port,
                     src_ipcp: value.src_ipcp.clone(),
                     dst_ipcp: value.dst_ipcp.clone(),
-                    connections: vec![ConnId { qosid: Some(cube.id.into()), dst_cep: None, ..*connection }],
+                    connections: vec![ConnId { qosid: Some(cube.id.into()), src_cep, dst_cep: None }],
                     ..cdap::FlowRequest::default()
                 };
-                let invoke_id = message.invoke_id?;
-                let remote = Remote { port: value.src_port, request: Some((value, invoke_id)) };
-                self.remotes.insert((from.clone(), src_cep), remote);
+                let remote = Remote { cep, port: value.src_port, request: Some((value, invoke_id)) };
+                self.remotes.insert((from.clone(), there), remote);
                 Some(about(op::CREATE, &request))
             }
             op::CREATE_R => {
                 let id = u16::try_from(message.invoke_id?).ok()?;
-                let asked = flow(id).filter(|flow| flow.peer == *from)?;
+                let asked = flow(id).filter(|flow| flow.peer == *from && flow.remote_cep() == 0)?;
                 let value: FlowRequest = message.value().ok()?;
-                let dst_cep = short(value.connections.first()?.dst_cep)?;
-                let connection = ConnId {
-                    qosid: Some(asked.qos.id.into()),
-                    src_cep: Some(dst_cep.into()),
-                    dst_cep: Some(id.into()),
-                };
+                let cep = short(value.connections.first()?.dst_cep)?;
+                let there = self.fresh(from);
+                let connection =
+                    ConnId { qosid: Some(asked.qos.id.into()), src_cep: Some(there.into()), dst_cep: Some(id.into()) };
                 let request = cdap::FlowRequest {
                     src_app: cdap::ApName { ap_name: asked.remote.to_string() },
                     dst_app: cdap::ApName { ap_name: asked.local.to_string() },
@@ -351,8 +375,9 @@ impl Exchange {
                     ..cdap::FlowRequest::default()
                 };
                 if message.result.is_none() {
-                    let remote = Remote { port: value.dst_port.unwrap_or_default(), request: None };
-                    self.remotes.insert((from.clone(), dst_cep), remote);
+                    let remote = Remote { cep, port: value.dst_port.unwrap_or_default(), request: None };
+                    self.remotes.insert((from.clone(), there), remote);
+                    self.orders.entry(id).or_default().remote = Some((cep, there));
                 }
                 Some(about(op::CREATE_R, &request))
             }
@@ -380,6 +405,7 @@ impl Exchange {
     /// A PDU of a flow as rlite writes it.
     pub(crate) fn write(&mut self, header: Header, payload: Vec<u8>) -> (Header, Vec<u8>) {
         let order = self.orders.entry(header.src_cep).or_default();
+        let header = Header { dst_cep: order.remote.map_or(header.dst_cep, |(there, _)| there), ..header };
         let Some(ack) = Ack::parse(&payload).filter(|_| header.kind != kind::DATA) else {
             let flags = if order.begun { 0 } else { RUN };
             order.begun = true;
@@ -394,8 +420,14 @@ impl Exchange {
 
     /// A PDU of a flow as it is here. The flag says whether a run of sequence numbers begins anew. None if it is none.
     pub(crate) fn read(&mut self, header: Header, payload: &[u8], now: Duration) -> Option<(Header, Vec<u8>, bool)> {
+        let order = self.orders.entry(header.dst_cep).or_default();
+        let src_cep = match order.remote {
+            Some((there, here)) if there == header.src_cep => here,
+            Some(_) => return None,
+            None => header.src_cep,
+        };
+        let header = Header { src_cep, ..header };
         if header.kind == kind::DATA {
-            let order = self.orders.entry(header.dst_cep).or_default();
             let idle = order.data.is_some_and(|at| now.saturating_sub(at) >= NEW_RUN);
             let begins = header.flags & RUN != 0 && idle;
             order.data = Some(now);
