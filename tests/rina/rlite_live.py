@@ -152,8 +152,9 @@ def registered(net, *names):
 
 
 def figures(said):
-    """The last lines of rinaperf's table, in short."""
-    return " | ".join(re.sub(r"\s+", " ", line).strip() for line in said.splitlines() if line.strip())
+    """rinaperf's table, in short."""
+    lines = [re.sub(r"\s+", " ", line).strip() for line in said.splitlines() if line.strip()]
+    return " | ".join(line for line in lines if not line.startswith("Starting"))
 
 
 def echo(net):
@@ -194,9 +195,25 @@ def perf(net):
             words = ("-d", DIF, "-z", f"perf|{server}", *options)
             said = net.programs.run(net[client], ours, *words) if client in OURS else net.machines[client].run(theirs, *words)
             report(f"rinaperf, {client} to {server}, {what}: {figures(said)}")
+            counts = dict(re.findall(r"(Sender|Receiver)\s+(\d+)", said))
+            if "one way, reliable" == what and (counts["Receiver"] != counts["Sender"] or counts["Sender"] == "0"):
+                raise Failed(said)
 
 
-PARTS = [enrolment, echo, perf]
+def restarts(net):
+    """One of ours is killed and begins again, which its neighbours do not notice before; then it leaves, and the ring is closed without it."""
+    net["h2"].kill()
+    net["h2"].start()
+    wait_for("h2 enrols again", lambda: net.members("h2") == {*OURS, *THEIRS} - {"h2"}, PATIENCE)
+    report(f"h2 was killed: all know all after {net.know(*OURS, *THEIRS):.1f} s more")
+    net["h2"].stop()
+    gone = lambda name: ["h2" in line for line in net.machines[name].ctl("dif-rib-show").splitlines() if "Local: " in line]
+    took = wait_for("h2 has left", lambda: not any(map(any, map(gone, THEIRS))) and "h2" not in net.members("h1"), PATIENCE)
+    report(f"h2 has left: nobody has lower flows to it after {took:.1f} s")
+    wait_for("h1 reaches the last one", lambda: OURS[-1] in net.members("h1") or COUNT == 2, PATIENCE)
+
+
+PARTS = [enrolment, echo, perf, restarts]
 
 
 def test(folder):

@@ -508,7 +508,7 @@ fn lower_flows_are_deleted_and_come_again() {
     let mut rib = Rib::new(name("n.3"), 1000).for_rlite();
     rib.begin(1);
     let now = Duration::from_secs(5);
-    let mut hear = |rib: &mut Rib, message: Message| {
+    let hear = |rib: &mut Rib, message: Message| {
         objects::read(&message).unwrap().into_iter().for_each(|announced| rib.learn(0, announced, now));
         rib.tick(now).into_iter().map(|(_, message)| message.op_code).collect::<Vec<_>>()
     };
