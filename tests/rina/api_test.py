@@ -97,7 +97,8 @@ def config(node, dialect):
     address = "address = 1\n" if node.name == NODES[0] else ""
     kind = 'dialect = "rlite"\n' if dialect == "rlite" else 'credential = "dif.key"\nencryption = true\n'
     links = "".join(f'[[ipcp.link]]\ndevice = "{device}"\n\n' for device in node.devices)
-    return (f'[router]\nsocket = "{node.socket}"\n\n[[ipcp]]\nname = "{node.name}"\ndif = "n.DIF"\n{kind}{address}\n{links}')
+    return (f'[router]\nsocket = "{node.socket}"\n\n[[ipcp]]\nname = "{node.name}"\ndif = "n.DIF"\n{kind}{address}'
+            f'keepalive_ms = 1000\ndead_after_ms = 20000\n\n{links}')
 
 
 def check(dialect, program, folder):
