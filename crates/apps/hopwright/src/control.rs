@@ -30,6 +30,27 @@ pub struct Control {
 }
 
 /// Why a request of the control plane was refused. It changed nothing then.
+///
+/// [`ControlError::Resolve`] has what is wrong with names and values, [`ControlError::Refused`] what the tables cannot take:
+///
+/// ```
+/// use hopwright::{Control, ControlError, Entry, RefusedError, ResolveError};
+///
+/// /// Adds an entry, or changes the one that is there.
+/// fn put(control: &Control, entry: &Entry) -> Result<(), ControlError> {
+///     match control.insert(entry) {
+///         Err(ControlError::Refused(RefusedError::Duplicate(_))) => control.modify(entry),
+///         Err(ControlError::Refused(RefusedError::Full { table, size })) => {
+///             eprintln!("`{table}` has room for {size} entries");
+///             Ok(())
+///         }
+///         Err(ControlError::Resolve(ResolveError::UnknownTable { .. })) => panic!("another program runs"),
+///         other => other,
+///     }
+/// }
+/// # let runner = hopwright::compile(hopwright::doc::REPEATER).unwrap().runner().unwrap();
+/// # assert!(std::panic::catch_unwind(|| put(runner.control(), &Entry::new("none", "a"))).is_err());
+/// ```
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
@@ -51,6 +72,18 @@ pub enum ControlError {
         table: String,
         /// The keys' names.
         keys: Vec<String>,
+    },
+    /// The default action of a table has neither keys nor a priority: `modify` changes an entry that has.
+    #[error("the default action of `{table}` has neither keys nor a priority: `modify` changes an entry")]
+    DefaultEntry {
+        /// The table, as the entry names it.
+        table: String,
+    },
+    /// Entries of the table have no priority: none of its keys is `ternary`, `range` or `optional`.
+    #[error("entries of `{table}` have no priority: it has no `ternary`, `range` or `optional` key")]
+    Priority {
+        /// The table, as the entry names it.
+        table: String,
     },
     /// The counter is one of a table's entries, which have no index.
     #[error("`{0}` counts the entries of a table: `entry_count` reads the count of one")]
@@ -88,16 +121,16 @@ impl Control {
     /// Adds an entry.
     ///
     /// # Errors
-    /// A name or value is wrong, there is such an entry already, or the table is full or constant.
+    /// A name or value is wrong, there is such an entry already ([`RefusedError::Duplicate`]), or the table is full or constant.
     pub fn insert(&self, entry: &Entry) -> Result<(), ControlError> {
         let (table, entry) = entry.resolve(self.vdp.pipeline())?;
         Ok(self.inner()[table].insert(entry)?)
     }
 
-    /// Changes the action and parameters of the entry with these keys and this priority.
+    /// Changes the action and parameters of the entry with these keys and this priority. Its direct counter goes on.
     ///
     /// # Errors
-    /// A name or value is wrong, there is no such entry, or the table is constant.
+    /// A name or value is wrong, there is no such entry ([`RefusedError::NotFound`]), or the table is constant.
     pub fn modify(&self, entry: &Entry) -> Result<(), ControlError> {
         let (table, entry) = entry.resolve(self.vdp.pipeline())?;
         Ok(self.inner()[table].modify(entry)?)
@@ -115,7 +148,7 @@ impl Control {
     /// Sets the default action of a table, to that of an entry without keys.
     ///
     /// # Errors
-    /// A name or value is wrong, or the default action is constant.
+    /// A name or value is wrong, the entry has keys or a priority, or the default action is constant.
     pub fn set_default(&self, entry: &Entry) -> Result<(), ControlError> {
         let (table, call) = entry.call(self.vdp.pipeline())?;
         Ok(self.inner()[table].set_default(Some(call))?)

@@ -72,6 +72,8 @@ impl Match {
 /// (`ipv4_lpm`; `dst` for `hdr.ipv4.dst`). Keys may be left out, which then match anything, unless they are exact: an `lpm` key that is
 /// left out is the prefix of length 0. Bits that a prefix or mask excludes must be zeros.
 ///
+/// Entries are equal if they are written alike: one that was read from a table has whole names and numbers.
+///
 /// As text an entry is what follows `add` in a line of [`Control::configure`](crate::Control::configure), without keys that match
 /// anything: `MyIngress.ipv4_lpm hdr.ipv4.dst:10.0.0.0/8 MyIngress.forward(port:3)`. Entries that were read from a table have addresses
 /// where keys and parameters have 32, 48 or 128 bits.
@@ -107,22 +109,22 @@ impl Entry {
         Entry { table, keys: Vec::new(), priority: None, action, params: Vec::new(), widths: Widths::default() }
     }
 
-    /// Says what a key matches.
+    /// Says what a key matches, in place of what was said of this name before. Entries that were read have whole names.
     #[must_use]
     pub fn key(mut self, name: impl Into<String>, matches: impl Into<Match>) -> Entry {
-        self.keys.push((name.into(), matches.into()));
+        set(&mut self.keys, name.into(), matches.into());
         self
     }
 
-    /// Gives a parameter of the action its value. Each has one.
+    /// Gives a parameter of the action its value, in place of one that it had. Each has one.
     #[must_use]
     pub fn param(mut self, name: impl Into<String>, value: impl Into<Value>) -> Entry {
-        self.params.push((name.into(), value.into()));
+        set(&mut self.params, name.into(), value.into());
         self
     }
 
     /// Sets the priority, in tables with `ternary`, `range` or `optional` keys: the highest that matches wins. Without it an entry has
-    /// priority 1.
+    /// priority 1. Entries of other tables have none: one with a priority is refused.
     #[must_use]
     pub fn priority(mut self, priority: i32) -> Entry {
         self.priority = Some(priority);
@@ -137,6 +139,11 @@ impl Entry {
     /// The action's name.
     pub fn action(&self) -> &str {
         &self.action
+    }
+
+    /// The priority, if there is one.
+    pub fn get_priority(&self) -> Option<i32> {
+        self.priority
     }
 
     /// Names of keys and what they match.
@@ -162,8 +169,11 @@ impl Entry {
         place(pipeline, &self.add()?)
     }
 
-    /// Resolves the action as the default action of the table. There are no keys.
+    /// Resolves the action as the default action of the table.
     pub(crate) fn call(&self, pipeline: &Pipeline) -> Result<(TableId, ActionCall), ControlError> {
+        if !self.keys.is_empty() || self.priority.is_some() {
+            return Err(ControlError::DefaultEntry { table: self.table.clone() });
+        }
         let table = resolve::table(pipeline, &self.table)?;
         Ok((table, resolve::action(pipeline, table, &self.add()?.action)?))
     }
@@ -223,6 +233,14 @@ impl fmt::Display for Entry {
     }
 }
 
+/// Sets what a list has for a name.
+fn set<T>(list: &mut Vec<(String, T)>, name: String, value: T) {
+    match list.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, known)) => *known = value,
+        None => list.push((name, value)),
+    }
+}
+
 /// A name as scripts have it: in quotes if it has other characters than names usually have.
 fn quoted(name: &str) -> String {
     match name.chars().all(|c| c.is_alphanumeric() || "_$.[]:".contains(c)) {
@@ -245,7 +263,23 @@ impl Match {
     }
 }
 
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(None, false))
+    }
+}
+
 impl Value {
+    /// The number that it is, or that its text stands for: an address is one, too. None if the text is neither.
+    ///
+    /// ```
+    /// use hopwright::Value;
+    /// assert_eq!(Value::from("10.0.0.1").to_number(), Some(0x0a00_0001u32.into()));
+    /// ```
+    pub fn to_number(&self) -> Option<Number> {
+        number(self).ok()
+    }
+
     /// As scripts have it: text as it is, a number as an address or as digits. Only masks and prefixes have hexadecimal digits: a
     /// hexadecimal number alone would be compared with a `ternary` key only where it has digits.
     fn text(&self, width: Option<&u32>, hexadecimal: bool) -> String {
@@ -266,6 +300,9 @@ fn place(pipeline: &Pipeline, add: &Add) -> Result<(TableId, Vec<MatchValue>, i3
         return Err(ControlError::MissingKeys { table: add.table.clone(), keys: missing });
     }
     let placed = resolve::place(pipeline, add)?;
+    if add.priority.is_some() && !pipeline[placed.0].has_priority() {
+        return Err(ControlError::Priority { table: add.table.clone() });
+    }
     resolve::no_excluded_bits(pipeline, placed.0, add)?;
     Ok(placed)
 }

@@ -100,13 +100,23 @@ impl Runner {
     }
 
     /// What packets have reached since [`Runner::measure_coverage`], and the entries that tables have now, with the packets that hit each;
-    /// `None` if it was not called. [`CoverageReport`] is printed as text, for lcov and as HTML.
+    /// `None` if it was not called. [`CoverageReport`] has `to_text`, `to_lcov` and `to_html`.
     pub fn coverage(&self) -> Option<CoverageReport> {
         self.engine.reached().as_ref().map(Coverage::report)
     }
 
     /// Runs a packet test in the language of `docs/stf.md`: lines such as `add`, `packet 1 0a0b…` and `expect 2 0a0b…`. `name` is what
     /// messages call it. The tables keep what the test writes. The test's clock begins at zero, with a millisecond between packets.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let text = hopwright::doc::REPEATER;
+    /// let mut runner = hopwright::compile(text)?.runner()?;
+    /// let report = runner.test("repeats", "packet 1 0102\nexpect 2 0102")?;
+    /// assert!(report.passed(), "{:#?}", report.failures);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The first line that is wrong or refused. What is not as expected is in the report.

@@ -24,6 +24,7 @@ const LEADS_OUT: u32 = 1 << 14;
 
 /// The outcome of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "a test that failed is no error: see `Report::passed`"]
 pub struct Report {
     /// Packets put in.
     pub packets: usize,

@@ -8,8 +8,8 @@ use hopwright_syntax::diagnostic::Diagnostic;
 
 use crate::Part;
 use crate::analyser::Analyser;
+use crate::entity::Scope;
 use crate::hir;
-use crate::scope::Scope;
 
 /// Pipes of a device.
 const MAX_PIPES: usize = 4;

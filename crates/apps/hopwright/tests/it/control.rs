@@ -52,7 +52,13 @@ fn entries_are_inserted_changed_read_and_deleted() {
     assert_eq!((read[0].table(), read[0].action()), ("I.exact_t", "I.forward"));
     assert_eq!(read[0].keys(), [("h.frame.kind".to_string(), Match::from(7u8))]);
     assert_eq!(read[0].params(), [("port".to_string(), 4u8.into()), ("value".to_string(), 1u8.into())]);
-    // What is read can be written.
+    // What is read can be changed, and written.
+    control.modify(&read[0].clone().param("port", 5)).unwrap();
+    assert_eq!(sent(&runner.send(1, &[7, 0, 0]).unwrap()), [(5, vec![7, 0, 1])]);
+    assert_eq!(read[0].params()[0].1.to_string(), "4");
+    assert!(matches!(control.set_default(&read[0]), Err(ControlError::DefaultEntry { .. })));
+    assert_eq!(read[0].get_priority(), None);
+    assert!(matches!(control.modify(&read[0].clone().priority(7)), Err(ControlError::Priority { .. })));
     control.delete(&read[0]).unwrap();
     assert_eq!(control.entries("exact_t").unwrap(), []);
     assert!(matches!(control.delete(&entry), Err(ControlError::Refused(RefusedError::NotFound(_)))));
