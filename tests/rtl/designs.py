@@ -63,24 +63,44 @@ def read_capture(file):
 
 
 def testbench(name):
-    """What the makefile of a design does with a capture: what leaves, and waveforms with names of the program. Entries are written before."""
-    folder = BUILD / f"testbench-{name}"
-    shutil.rmtree(folder, ignore_errors=True)
-    run(HOPWRIGHT, "rtl", ROOT / f"tests/stf/{name}.p4", "--target", "ecp5-85-256", "-o", folder)
+    """What the makefile of a design does with a capture: what leaves, and waveforms with names of the program. Entries are written before.
+    The name of the program's file is no identifier."""
+    design, source = BUILD / f"testbench-{name}", BUILD / f"testbench-{name}-source"
+    folder = design / "simulation"
+    for path in (design, source):
+        shutil.rmtree(path, ignore_errors=True)
+    shutil.copytree(ROOT / "tests/stf/frame", source / "frame")
+    shutil.copy(ROOT / f"tests/stf/{name}.p4", source / f"{name}-1.p4")
+    run(HOPWRIGHT, "rtl", source / f"{name}-1.p4", "--target", "ecp5-85-256", "-o", design)
+    others = [file.name for file in design.iterdir() if file.suffix not in (".sv", ".json")]
+    expect(others == ["simulation"], f"beside the design are {others}")
     script = [line.split() for line in (ROOT / f"tests/stf/{name}.stf").read_text().splitlines()]
     frames = [bytes.fromhex("".join(words[2:])) for words in script if words[:1] == ["packet"]]
     wanted = [bytes.fromhex("".join(words[2:-1])) for words in script if words[:1] == ["expect"]]
-    write_capture(folder / "in.pcap", frames)
+    # Its name is nearly that of an output; those of an earlier run are removed.
+    write_capture(folder / "out-in.pcap", frames)
+    write_capture(folder / "out7.pcap", [])
     # Whatever is written to the status clears it.
     (folder / "entries.txt").write_text("w 3010 0\ni 3010\n")
     environment = {key: value for key, value in os.environ.items() if key != "MAKEFLAGS"}
-    subprocess.run(["make", "-s", "-C", folder, "sim", "PCAP=in.pcap", "PORT=1", "ENTRIES=entries.txt", "WAVES=1"], check=True,
-                   env=environment, stdout=subprocess.DEVNULL)
+
+    def make(*arguments):
+        return subprocess.run(["make", "-s", "-C", folder, "WAVES=1", *arguments], env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+
+    done = make("PCAP=out-in.pcap", "PORT=1", "ENTRIES=entries.txt")
+    expect(done.returncode == 0, done.stdout)
     found = read_capture(folder / "out1.pcap")
     expect(found == wanted, f"{[f.hex() for f in found]} leave, not {[f.hex() for f in wanted]}")
-    expect(sorted(file.name for file in folder.glob("out*.pcap")) == ["out1.pcap"], "packets leave by port 1 only")
+    captures = sorted(file.name for file in folder.glob("out*.pcap"))
+    expect(captures == ["out-in.pcap", "out1.pcap"], f"packets leave by port 1 only, and there are {captures}")
     signals = re.findall(r"\$var wire +\d+ \S+ (\w+)", (folder / "waves.vcd").read_text())
     expect(any(re.fullmatch(r"hdr_data_\w+_s\d+", signal) for signal in signals), f"no field is among {len(signals)} signals")
+    for port in ("eth1", "600"):
+        done = make("PCAP=out-in.pcap", f"PORT={port}")
+        expect(done.returncode != 0 and f"port `{port}` is no number" in done.stdout, f"port {port}: {done.stdout}")
+    make("clean")
+    expect([file.name for file in folder.glob("out*.pcap")] == ["out-in.pcap"], "outputs are removed, and no input")
 
 
 def main():

@@ -290,7 +290,7 @@ impl Board {
     pub fn files(&self, hardware: &Hardware, program: &str) -> Vec<(String, String)> {
         let name = &hardware.verilog.name;
         let shell = format!("{}.sv", hardware.shell.name);
-        let mut files = hardware.modules(program);
+        let mut files = hardware.files(program);
         files.retain(|(file, _)| *file != shell);
         let modules = MODULES.iter().map(|(module, text)| (format!("{module}.sv"), (*text).to_string()));
         files.extend(modules);

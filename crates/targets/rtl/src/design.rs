@@ -28,15 +28,8 @@ pub struct Hardware {
 
 impl Hardware {
     /// The files of the design, by names: the top module `NAME.sv`, the pipeline, the register map as JSON, the target's shell,
-    /// the engines, and a testbench.
+    /// and the engines.
     pub fn files(&self, name: &str) -> Vec<(String, String)> {
-        let mut files = self.modules(name);
-        files.extend(simulation::testbench(&self.verilog.name, &self.target));
-        files
-    }
-
-    /// Those files without the testbench.
-    pub(crate) fn modules(&self, name: &str) -> Vec<(String, String)> {
         let Verilog { top, pipeline, map, engines, .. } = &self.verilog;
         let mut files = vec![
             (format!("{name}.sv"), top.clone()),
@@ -48,6 +41,11 @@ impl Hardware {
         let engines = crate::engines::with_parts(&engines).into_iter();
         files.extend(engines.map(|(engine, text)| (format!("{engine}.sv"), text.to_string())));
         files
+    }
+
+    /// The files of a testbench of the design, by names: they are in the folder `simulation`, beside the [files](Self::files) of this name.
+    pub fn testbench(&self, name: &str) -> Vec<(String, String)> {
+        simulation::testbench(name, &self.verilog.name, &self.target).into()
     }
 }
 

@@ -49,7 +49,8 @@ impl Masked {
         let passes = 1 << gap.clamp(FEWEST_PASSES, MOST_PASSES).ilog2();
         let lanes = MASKS / passes;
         let (key, data) = (key_bits(p, table), LookupLayout::of(p, table).stored_bits());
-        let size = p[table].size;
+        // A table with more entries is refused when the design is written.
+        let size = p[table].size.min(MOST_ENTRIES);
         let sequence_bits = size.next_power_of_two().ilog2() + SPARE_BITS;
         let (tagged, stored) = (u64::from(passes.ilog2() + key), u64::from(RANK_BITS + sequence_bits + data));
         let exact = Exact::of(target, 1, tagged, stored, size.div_ceil(lanes.into()));

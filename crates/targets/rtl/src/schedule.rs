@@ -182,7 +182,7 @@ impl TableEngine {
             _ if all(MatchKind::Exact) => TableEngine::Exact,
             // n prefixes make at most 2n + 1 intervals.
             [before @ .., last] if last.kind == MatchKind::Lpm && before.iter().all(|k| k.kind == MatchKind::Exact) => {
-                let intervals = (2 * table.size + 1).next_power_of_two();
+                let intervals = (2 * table.size.min(1 << 16) + 1).next_power_of_two();
                 TableEngine::Lpm(intervals.ilog2().clamp(3, 16))
             }
             _ if ternary_entries(table.size) > MAX_TERNARY_ENTRIES => TableEngine::Masked,

@@ -21,7 +21,7 @@ pub(crate) struct RtlArgs {
     /// second
     #[arg(long, value_name = "CYCLES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub gap: u32,
-    /// Directory to write to
+    /// Directory to write to. Without --board, a testbench is in its folder `simulation`
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub output: PathBuf,
     /// Print the hardware IR instead, and write nothing

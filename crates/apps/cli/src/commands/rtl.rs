@@ -43,7 +43,7 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
     }
     let files = match &board {
         Some(board) => board.files(&hardware, &pipeline.name),
-        None => hardware.files(&pipeline.name),
+        None => [hardware.files(&pipeline.name), hardware.testbench(&pipeline.name)].concat(),
     };
     for (name, text) in files {
         write(&args.output.join(name), &text)?;

@@ -348,7 +348,9 @@ impl LookupLayout {
             action_bits: usize::BITS - (actions.len() - 1).leading_zeros(),
             data_bits: actions.iter().map(|a| data(*a)).max().unwrap_or(0),
             entry_bits: match table.direct_counter.or(table.direct_meter) {
-                Some(_) if table.match_keys().next().is_some() => table.size.max(2).next_power_of_two().ilog2(),
+                Some(_) if table.match_keys().next().is_some() => {
+                    table.size.clamp(2, 1 << 63).next_power_of_two().ilog2()
+                }
                 _ => 0,
             },
             list_bits: match table.implementation.map(|id| &pipeline[id].kind) {

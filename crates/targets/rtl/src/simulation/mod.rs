@@ -91,19 +91,20 @@ pub fn build(hardware: &Hardware, folder: &Path, waivers: Option<&Path>) -> Resu
     compile(&verilog.name, &files, &arguments, &macros, folder)
 }
 
-/// A testbench of a design, by names: what simulates its packets, and a makefile.
-pub(crate) fn testbench(name: &str, target: &Target) -> [(String, String); 4] {
+/// A testbench of a design, by names: what simulates its packets, and a makefile. The top module is in a file that may have another name.
+pub(crate) fn testbench(file: &str, top: &str, target: &Target) -> [(String, String); 4] {
     let makefile = include_str!("Makefile.in")
-        .replace("@NAME@", name)
+        .replace("@TOP@", top)
         .replace("@MAX@", &target.max_packet_bytes.to_string())
-        .replace("@MHZ@", &target.clock_mhz.to_string());
+        .replace("@MHZ@", &target.clock_mhz.to_string())
+        .replace("@FILE@", file);
     [
         ("Makefile", makefile),
         ("simulation.cpp", include_str!("testbench.cpp").into()),
         ("harness.h", HARNESS.into()),
         ("pcap.h", PCAP.into()),
     ]
-    .map(|(name, text)| (name.to_string(), text))
+    .map(|(name, text)| (format!("simulation/{name}"), text))
 }
 
 /// The header for captures, of boards.

@@ -5,12 +5,16 @@
 //   --in P=FILE       frames of a capture (pcap) enter by the port
 //   --waves FILE      writes waveforms (VCD), if the simulation has been built with them
 //
-// What leaves by port P goes to outP.pcap. CLOCK_MHZ is the clock, from which the time follows; MAX_BYTES is the length of the longest packet.
+// What leaves by port P goes to outP.pcap; those of an earlier run are removed when the captures have been read. CLOCK_MHZ is the clock, from
+// which the time follows; MAX_BYTES is the length of the longest packet.
 
 #include <map>
 
 #include "harness.h"
 #include "pcap.h"
+
+// Numbers of ports have nine bits.
+constexpr unsigned PORTS = 512;
 
 // When copies left, in cycles, as far as they have not been written.
 static std::deque<uint64_t> times;
@@ -37,8 +41,29 @@ static void write_entries(const std::string &path) {
     std::fclose(file);
 }
 
+static unsigned port_of(const std::string &text) {
+    bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    unsigned long port = digits ? std::strtoul(text.c_str(), nullptr, 10) : PORTS;
+    if (port >= PORTS) fail("port `" + text + "` is no number from 0 to " + std::to_string(PORTS - 1));
+    return static_cast<unsigned>(port);
+}
+
+// Adds the frames of a capture, which enter by a port.
+static void read_frames(unsigned port, const std::string &path, std::vector<std::pair<unsigned, Bytes>> &frames) {
+    size_t number = 0;
+    for (Bytes &frame : read_pcap(path)) {
+        number++;
+        if (frame.empty() || frame.size() > MAX_BYTES)
+            fail(path + ": frame " + std::to_string(number) + " has " + std::to_string(frame.size()) + " bytes, of at most " +
+                 std::to_string(MAX_BYTES));
+        frames.emplace_back(port, std::move(frame));
+    }
+}
+
+static std::string output(unsigned port) { return "out" + std::to_string(port) + ".pcap"; }
+
 int main(int argc, char **argv) {
-    std::vector<std::pair<unsigned, std::string>> captures;
+    std::vector<std::pair<unsigned, Bytes>> frames;
     std::string entries, waves_file;
     for (int i = 1; i < argc; i += 2) {
         std::string option = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
@@ -46,34 +71,29 @@ int main(int argc, char **argv) {
         if (option == "--entries") entries = value;
         else if (option == "--waves") waves_file = value;
         else if (option == "--in" && equals != std::string::npos)
-            captures.emplace_back(std::strtoul(value.c_str(), nullptr, 10), value.substr(equals + 1));
+            read_frames(port_of(value.substr(0, equals)), value.substr(equals + 1), frames);
         else fail(option + " " + value + ": no such option");
     }
+    for (unsigned port = 0; port < PORTS; port++) std::remove(output(port).c_str());
     start(nullptr, waves_file.empty() ? nullptr : waves_file.c_str());
     if (!entries.empty()) write_entries(entries);
-    size_t frames = 0;
-    for (auto &[port, path] : captures)
-        for (Bytes &frame : read_pcap(path)) {
-            frames++;
-            if (frame.empty() || frame.size() > MAX_BYTES)
-                fail(path + ": frame " + std::to_string(frames) + " has " + std::to_string(frame.size()) + " bytes, of at most " +
-                     std::to_string(MAX_BYTES));
-            waiting.push_back({port, cycles / CLOCK_MHZ, std::move(frame)});
-            run_until([] { return waiting.size() < 2; });
-        }
+    for (auto &[port, frame] : frames) {
+        waiting.push_back({port, cycles / CLOCK_MHZ, std::move(frame)});
+        run_until([] { return waiting.size() < 2; });
+    }
     run_until([] { return waiting.empty() && decided == entered && left == forwarded; });
     // The last values are seen for some cycles.
     for (int i = 0; i < 16; i++) cycle();
     std::map<unsigned, std::pair<FILE *, unsigned>> out;
     for (size_t i = 0; i < done.size(); i++) {
         auto &[file, count] = out[done[i].port];
-        if (!file) file = open_pcap("out" + std::to_string(done[i].port) + ".pcap");
+        if (!file) file = open_pcap(output(done[i].port));
         write_pcap(file, done[i].bytes, times[i] * 1000 / CLOCK_MHZ);
         count++;
     }
-    std::printf("%zu frames in, %zu out, %llu cycles\n", frames, done.size(), (unsigned long long)cycles);
+    std::printf("%zu frames in, %zu out, %llu cycles\n", frames.size(), done.size(), (unsigned long long)cycles);
     for (auto &[port, file] : out) {
-        std::printf("port %u: %u frames in out%u.pcap\n", port, file.second, port);
+        std::printf("port %u: %u frames in %s\n", port, file.second, output(port).c_str());
         std::fclose(file.first);
     }
 #ifdef WAVES

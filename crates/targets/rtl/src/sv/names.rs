@@ -1,7 +1,7 @@
 //! Names of signals, for waveforms: `hdr_ipv4_ttl_s12` is what the field `hdr.ipv4.ttl` holds in stage 12. The pipeline is written with
 //! `v<number>_<stage>` for all values; those with a name get it at the end.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use hopwright_ir::Pipeline;
 
@@ -14,6 +14,7 @@ const MOST_CHARACTERS: usize = 48;
 /// The names of values. Values of the same field have numbers from the second one on.
 pub(super) fn names(p: &Pipeline, design: &Design) -> Vec<Option<String>> {
     let mut taken: HashSet<String> = HashSet::new();
+    let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut name = |node: &Node| {
         let origin = origin(p, node)?;
         let plain = identifier(origin);
@@ -21,8 +22,15 @@ pub(super) fn names(p: &Pipeline, design: &Design) -> Vec<Option<String>> {
         let whole = words.join("_");
         // The end says more than the beginning.
         let base = identifier(&whole[whole.len().saturating_sub(MOST_CHARACTERS)..]);
-        let numbered = (2..).map(|number: u32| format!("{base}_{number}"));
-        [base.clone()].into_iter().chain(numbered).find(|name| taken.insert(name.clone()))
+        // What another base has taken already is passed over.
+        let next = numbers.entry(base.clone()).or_insert(1);
+        loop {
+            let name = if *next == 1 { base.clone() } else { format!("{base}_{next}") };
+            *next += 1;
+            if taken.insert(name.clone()) {
+                break Some(name);
+            }
+        }
     };
     design.nodes.iter().map(&mut name).collect()
 }

@@ -50,11 +50,26 @@ fn signals_are_named_after_the_program() {
 fn what_a_target_cannot_do_is_refused_at_its_line() {
     let target = Target::by_name("ecp5-85-512").unwrap();
     let mut pipeline = (*compile(&root().join("p4/bench/acl.p4"))).clone();
-    pipeline.tables.iter_mut().for_each(|table| table.size = 1 << 21);
-    let refusals = to_hardware(&pipeline, &target).unwrap_err();
-    assert_eq!(refusals.iter().map(|r| r.capability).collect::<Vec<_>>(), [Capability::TableSize]);
-    let report = refusals[0].report(&pipeline.sources);
-    assert!(report.contains("acl.p4:") && report.contains("[table-size]"), "{report}");
+    for size in [1 << 21, u64::MAX] {
+        pipeline.tables.iter_mut().for_each(|table| table.size = size);
+        let refusals = to_hardware(&pipeline, &target).unwrap_err();
+        assert_eq!(refusals.iter().map(|r| r.capability).collect::<Vec<_>>(), [Capability::TableSize]);
+        let report = refusals[0].report(&pipeline.sources);
+        assert!(report.contains("acl.p4:") && report.contains("[table-size]"), "{report}");
+    }
+}
+
+#[test]
+fn only_the_testbench_has_names_that_are_not_of_the_program() {
+    let program = ethernet_program("apply { standard.egress_spec = 1; }");
+    let hardware = to_hardware(&compile_source(&program).unwrap(), &Target::by_name("ecp5-85-256").unwrap()).unwrap();
+    assert!(hardware.files("my-switch").iter().all(|(name, _)| !name.contains('/') && name != "Makefile"));
+    let testbench = hardware.testbench("my-switch");
+    assert!(testbench.iter().all(|(name, _)| name.starts_with("simulation/")));
+    let (_, makefile) = testbench.iter().find(|(name, _)| name == "simulation/Makefile").unwrap();
+    // Modules are named by identifiers, files as the program's.
+    assert!(makefile.contains("--top-module generated ") && makefile.contains("'../my-switch.sv'"), "{makefile}");
+    assert!(!makefile.contains("@TOP@") && !makefile.contains("@FILE@"), "{makefile}");
 }
 
 #[test]
