@@ -276,8 +276,9 @@ static bool arguments(int argc, char **argv) {
             continue;
         }
         size_t equals = value.find('=');
-        unsigned number = std::atoi(value.c_str());
-        if (equals == std::string::npos || number >= PORTS) fail(option + " " + value + ": expected P=…, with P less than " + std::to_string(PORTS));
+        bool digits = equals != std::string::npos && equals > 0 && value.find_first_not_of("0123456789") == equals;
+        unsigned long number = digits ? std::strtoul(value.c_str(), nullptr, 10) : PORTS;
+        if (number >= PORTS) fail(option + " " + value + ": expected P=…, with P less than " + std::to_string(PORTS));
         std::string name = value.substr(equals + 1);
         if (option == "--in") {
             for (Bytes &frame : read_pcap(name)) ports[number].enter(std::move(frame));

@@ -306,7 +306,7 @@ impl Board {
             ("chip/hw_ecp5_rgmii.sv".into(), include_str!("../boards/lib/hw_ecp5_rgmii.sv").into()),
             (format!("chip/{name}_top.sv"), self.top_module(name)),
             (format!("{name}.lpf"), self.constraints()),
-            ("Makefile".into(), self.makefile(name)),
+            ("Makefile".into(), self.makefile(name, program)),
             ("simulation.cpp".into(), include_str!("../boards/sim.cpp").into()),
             crate::simulation::captures(),
         ]);
@@ -425,7 +425,7 @@ impl Board {
         ]
     }
 
-    fn makefile(&self, name: &str) -> String {
+    fn makefile(&self, name: &str, file: &str) -> String {
         include_str!("../boards/Makefile.in")
             .replace("@NAME@", name)
             .replace("@BOARD@", &self.title)
@@ -440,6 +440,7 @@ impl Board {
                 "@OUTPUTS@",
                 &(0..self.port.len()).map(|p| format!("--out {p}=out{p}.pcap")).collect::<Vec<_>>().join(" "),
             )
+            .replace("@FILE@", file)
     }
 }
 
