@@ -151,4 +151,5 @@ struct room_t {
     bit<8> top;              // it would begin here
     bit<1> adds;
     bit<1> full;             // there is no room
+    bit<1> ours;             // a sink takes the telemetry off
 }

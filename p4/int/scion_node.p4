@@ -57,21 +57,34 @@ control EntryWords(in main_t main_option, out bit<8> words) {
     }
 }
 
-// Whether there is room for an entry of `room.entry` words. A node adds nothing to what it does not know: another version, or telemetry that is encrypted, aggregated, or
-// to begin later.
-control FindRoom(in main_t main_option, in last_t last, inout room_t room) {
-    bit<8> free = 0;
+// Whether there is room for an entry of `room.entry` words, and whether a sink takes the telemetry off. A node adds nothing to what it
+// does not know: another version, or telemetry that is encrypted, aggregated, or to begin later.
+control FindRoom(in extension_t extension, in main_t main_option, in last_t last, inout room_t room) {
+    // Of the extension behind the stack, of the stack behind the last entry, and behind this node's; negative if that is too short.
+    bit<16> spare = 0;
+    bit<16> free = 0;
+    bit<16> behind = 0;
 
     apply {
+        spare = (8w0 ++ extension.words) - (8w0 ++ main_option.stack_words);
+        spare = spare - (bit<16>) EXTENSION_WORDS;
         room.top = main_option.top + (last.bytes >> 2);
-        free = main_option.stack_words - room.top;
-        room.behind = free - room.entry;
-        if (main_option.version == 0 && main_option.encrypted == 0 && main_option.aggregation == 0 && main_option.delay == 0) {
-            // Padding of more words has several options; so much room is none that a source here makes.
-            if (room.behind[7:7] == 1 || free[7:7] == 1) {
-                room.full = 1;
-            } else if (room.behind[6:6] == 0) {
-                room.adds = 1;
+        free = (8w0 ++ main_option.stack_words) - (8w0 ++ room.top);
+        behind = free - (8w0 ++ room.entry);
+        room.behind = behind[7:0];
+        // A stack that is longer than the extension, or shorter than its entries, is none.
+        if (spare[15:15] == 0 && free[15:15] == 0) {
+            // What hosts have begun is theirs. So is an extension with other options behind telemetry.
+            if (spare == 0 && main_option.infrastructure == 1) {
+                room.ours = 1;
+            }
+            if (main_option.version == 0 && main_option.encrypted == 0 && main_option.aggregation == 0 && main_option.delay == 0) {
+                if (behind[15:15] == 1) {
+                    room.full = 1;
+                } else if (behind[7:6] == 0) {
+                    // Padding of more words has several options.
+                    room.adds = 1;
+                }
             }
         }
     }

@@ -261,18 +261,15 @@ control In(inout headers_t hdr, inout ingress_metadata_t md, in ingress_intrinsi
         hdr.bridge.setValid();
         hdr.bridge.from = FROM_INGRESS;
         hdr.bridge.sink = 0;
-        md.room = { 0, 0, 0, 0, 0 };
+        md.room = { 0, 0, 0, 0, 0, 0 };
         if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1) {
             routes.apply();
             // Entries that are cut off, or are none, are as good as no telemetry.
             if (hdr.telemetry.isValid() && parsed.parser_err == PARSER_ERROR_OK) {
                 entry_words.apply(hdr.telemetry, md.room.entry);
-                find_room.apply(hdr.telemetry, hdr.last, md.room);
-                // What hosts have begun is theirs. So is an extension with other options behind telemetry.
-                if (hdr.telemetry.infrastructure == 1 && hdr.extension.words == EXTENSION_WORDS + hdr.telemetry.stack_words) {
-                    if (sinks.apply().hit && hdr.telemetry.discard == 1) {
-                        drop();
-                    }
+                find_room.apply(hdr.extension, hdr.telemetry, hdr.last, md.room);
+                if (md.room.ours == 1 && sinks.apply().hit && hdr.telemetry.discard == 1) {
+                    drop();
                 }
             }
         } else {

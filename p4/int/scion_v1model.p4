@@ -189,12 +189,9 @@ control In(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std
                 meta.copied.egress_port = (bit<16>) std.egress_spec;
                 // Entries that are cut off, or are none, are as good as no telemetry.
                 if (hdr.telemetry.isValid() && std.parser_error == error.NoError) {
-                    find_room.apply(hdr.telemetry, hdr.last, meta.copied.room);
-                    // What hosts have begun is theirs. So is an extension with other options behind telemetry.
-                    if (hdr.telemetry.infrastructure == 1 && hdr.extension.words == EXTENSION_WORDS + hdr.telemetry.stack_words) {
-                        if (sinks.apply().hit && hdr.telemetry.discard == 1) {
-                            drop();
-                        }
+                    find_room.apply(hdr.extension, hdr.telemetry, hdr.last, meta.copied.room);
+                    if (meta.copied.room.ours == 1 && sinks.apply().hit && hdr.telemetry.discard == 1) {
+                        drop();
                     }
                 }
             }

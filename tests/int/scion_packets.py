@@ -39,6 +39,12 @@ def entry(parts, halves, source=False, present=0, hop=0):
     return bytes([ENTRY, len(body) + 10, source << 7, hop << 2]) + struct.pack("!H", present << 12 | words) + body + bytes(4)
 
 
+def padding(words):
+    """Options, all but the first of 63 words."""
+    first = (words - 1) % 63 + 1
+    return bytes([PADDING, 4 * first - 2]) + bytes(4 * first - 2) + padding(words - first) if words else b""
+
+
 def extension(entries, stack_words, present, instructions, *, next_header=UDP, infrastructure=True, discard=False, exceeded=False, source_time=0,
               source_port=0, delay=0):
     """The hop-by-hop extension with the main option, entries, and padding."""
@@ -47,9 +53,7 @@ def extension(entries, stack_words, present, instructions, *, next_header=UDP, i
     flags = infrastructure << 4 | discard << 3 | exceeded << 1
     main = struct.pack("!BBBBBBHH4s6sH", MAIN, 22, flags, 1 << 4, stack_words, top, delay << 10, present << 12, bytes(instructions),
                        source_time.to_bytes(6, "big"), source_port)
-    left = 4 * stack_words - used
-    padding = bytes([PADDING, left - 2]) + bytes(left - 2) if left else b""
-    return bytes([next_header, 5 + stack_words]) + main + b"".join(entries) + padding
+    return bytes([next_header, (5 + stack_words) % 256]) + main + b"".join(entries) + padding(stack_words - used // 4)
 
 
 def checksum(data):

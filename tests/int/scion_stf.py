@@ -33,8 +33,11 @@ def other(number, source=False):
     return p.entry(parts, HALVES, source, PRESENT)
 
 
-def with_telemetry(entries, words, current=1, present=PRESENT, instructions=INSTRUCTIONS, **options):
+def with_telemetry(entries, words, current=1, present=PRESENT, instructions=INSTRUCTIONS, length=None, **options):
+    """With the extension's length, if it is to be another than that of what is in it."""
     extension = p.extension(entries, words, present, instructions, **options)
+    if length is not None:
+        extension = extension[:1] + bytes([length]) + extension[2:]
     return p.scion(b"telemetry", extension=extension, current=current)
 
 
@@ -81,6 +84,21 @@ def cases():
     three = [*two, other(0x44)]
     yield "There is no room: the packet says so", p.frame(with_telemetry(three, 30)).hex(), [(2, leaving(with_telemetry(three, 30, exceeded=True)))]
     yield "There is too little", p.frame(with_telemetry(two, 29)).hex(), [(2, leaving(with_telemetry(two, 29, exceeded=True)))]
+    yield "At most 63 words of padding are left behind an entry", p.frame(with_telemetry(first, 83)).hex(), \
+        [(2, pattern(lambda time: leaving(with_telemetry([*first, own(time, hop=1)], 83))))]
+    for words in (84, 150):
+        yield f"A stack of {words} words, of which more would be left", p.frame(with_telemetry(first, words), udp_checksum=0xbeef).hex(), \
+            [(2, leaving(with_telemetry(first, words), udp_checksum=0xbeef))]
+    for comment, length, words, to, port in (("A stack that is longer than the extension", 15, 30, "10.0.1.2", 2), ("... at a sink", 15, 30, "10.0.2.2", 3),
+                                             ("... by 256 words", 4, 255, "10.0.2.2", 3)):
+        packet = with_telemetry(first, words, length=length)
+        yield comment, p.frame(packet, destination=to, udp_checksum=0xbeef).hex(), [(port, leaving(packet, to, udp_checksum=0xbeef))]
+    packet = with_telemetry(two, 20)
+    at = packet.index(bytes([p.MAIN, 22]))
+    packet = packet[:at - 1] + bytes([5 + 19]) + packet[at:at + 4] + bytes([19]) + packet[at + 5:]
+    for to, port in (("10.0.1.2", 2), ("10.0.2.2", 3)):
+        yield "A stack that is shorter than its entries", p.frame(packet, destination=to, udp_checksum=0xbeef).hex(), \
+            [(port, leaving(packet, to, udp_checksum=0xbeef))]
     yield "Telemetry that is to begin later", p.frame(with_telemetry(first, 30, delay=1), udp_checksum=0xbeef).hex(), \
         [(2, leaving(with_telemetry(first, 30, delay=1), udp_checksum=0xbeef))]
 
