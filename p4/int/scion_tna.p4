@@ -377,7 +377,6 @@ control Out(inout headers_t hdr, inout egress_metadata_t md, in egress_intrinsic
         md.node.report = 0;
         if (hdr.bridge.from == MIRRORED) {
             md.node.report = 1;
-            md.node.sequence = next.execute(0);
         }
         md.room.entry = hdr.bridge.entry;
         md.room.behind = hdr.bridge.behind;
@@ -389,8 +388,12 @@ control Out(inout headers_t hdr, inout egress_metadata_t md, in egress_intrinsic
         if (parsed.parser_err == PARSER_ERROR_OK) {
             ScionNode.apply(hdr, md.node, md.room);
             if (md.node.report == 1) {
+                md.node.sequence = next.execute(0);
                 Report.apply(hdr, md.node);
             }
+        } else if (md.node.sink == 1 || md.room.adds == 1) {
+            // The packet ends within its stack, of which the parser has passed over a part.
+            deparser.drop_ctl = 1;
         }
     }
 }

@@ -93,7 +93,7 @@ parser Parse(packet_in packet, out headers_t hdr, inout meta_t meta, inout stand
     state scion {
         packet.extract(hdr.scion);
         words = (bit<8>) hdr.scion.dst_words + (bit<8>) hdr.scion.src_words + 2;
-        verify(hdr.scion.version == 0 && hdr.scion.words > SCION_FIXED_WORDS + words, error.HeaderTooShort);
+        verify(hdr.scion.version == 0 && hdr.scion.words >= SCION_FIXED_WORDS + words, error.HeaderTooShort);
         packet.extract(hdr.addresses, (bit<32>) words << 5);
         words = hdr.scion.words - SCION_FIXED_WORDS - words;
         transition select(hdr.scion.path_type) {
@@ -102,6 +102,7 @@ parser Parse(packet_in packet, out headers_t hdr, inout meta_t meta, inout stand
         }
     }
     state path {
+        verify(words != 0, error.HeaderTooShort);
         packet.extract(hdr.path);
         words = words - 1;
         transition path_words;

@@ -22,13 +22,14 @@ def path(current, hops=2):
     return meta + info + b"".join(bytes([0, 63]) + struct.pack("!HH", hop, hop + 1) + bytes([hop] * 6) for hop in range(hops))
 
 
-def scion(payload, source=("1-ff00:0:110", "10.0.0.1"), destination=("1-ff00:0:112", "10.0.1.2"), current=0, next_header=UDP, extension=b""):
-    """A SCION packet with an extension in front of its payload."""
+def scion(payload, source=("1-ff00:0:110", "10.0.0.1"), destination=("1-ff00:0:112", "10.0.1.2"), current=0, next_header=UDP, extension=b"",
+          way=None, path_type=1):
+    """A SCION packet with an extension in front of its payload, and with another path if one is given."""
     hosts = socket.inet_aton(destination[1]) + socket.inet_aton(source[1])
-    header = struct.pack("!QQ", ia(destination[0]), ia(source[0])) + hosts + path(current)
+    header = struct.pack("!QQ", ia(destination[0]), ia(source[0])) + hosts + (path(current) if way is None else way)
     first = HOP_BY_HOP if extension else next_header
     behind = extension + payload
-    return struct.pack("!IBBHBBH", 1, first, (12 + len(header)) // 4, len(behind), 1, 0, 0) + header + behind
+    return struct.pack("!IBBHBBH", 1, first, (12 + len(header)) // 4, len(behind), path_type, 0, 0) + header + behind
 
 
 def entry(parts, halves, source=False, present=0, hop=0):

@@ -63,15 +63,20 @@ def report(frame, number):
     return datagram[:28] + ipv4.hex() + datagram[68:at] + "*" * 8 + datagram[at + 8:]
 
 
-def cases():
+def cases(architecture):
     """Comments, frames, and what leaves by which port."""
     came = p.frame(PLAIN, udp_checksum=0xbeef).hex()
 
-    def begun(time):
+    def begun(time, **options):
         extension = p.extension([own(time, source=True)], 30, PRESENT, INSTRUCTIONS, source_time=int.from_bytes(time, "big"), source_port=2)
-        return leaving(p.scion(b"telemetry", extension=extension))
+        return leaving(p.scion(b"telemetry", extension=extension, **options))
 
     yield "A source: telemetry with the node's entry, and room for two more", came, [(2, pattern(begun))]
+    empty = {"way": b"", "path_type": 0}
+    yield "... of a packet within its AS, which has no path", p.frame(p.scion(b"telemetry", **empty)).hex(), \
+        [(2, pattern(lambda time: begun(time, **empty)))]
+    packet = p.scion(b"telemetry", way=b"")
+    yield "A path of SCION without its first word", p.frame(packet, udp_checksum=0xbeef).hex(), [(2, leaving(packet, udp_checksum=0xbeef))]
     to_others = p.scion(b"telemetry", destination=("1-ff00:0:113", "10.0.1.2"))
     yield "Another destination", p.frame(to_others, udp_checksum=0xbeef).hex(), [(2, leaving(to_others, udp_checksum=0xbeef))]
 
@@ -99,6 +104,14 @@ def cases():
     for to, port in (("10.0.1.2", 2), ("10.0.2.2", 3)):
         yield "A stack that is shorter than its entries", p.frame(packet, destination=to, udp_checksum=0xbeef).hex(), \
             [(port, leaving(packet, to, udp_checksum=0xbeef))]
+    packet = with_telemetry(first, 30)
+    # The second one has room for the node's entry, but no padding behind it.
+    for left in (9, 10):
+        short = packet[:packet.index(first[0]) + 4 * (10 + left)]
+        for to, port in (("10.0.1.2", 2), ("10.0.2.2", 3)):
+            passed = [(port, leaving(short, to, udp_checksum=0xbeef))]
+            yield "A packet that ends within its stack", p.frame(short, destination=to, udp_checksum=0xbeef).hex(), \
+                passed if architecture == "v1model" else []
     yield "Telemetry that is to begin later", p.frame(with_telemetry(first, 30, delay=1), udp_checksum=0xbeef).hex(), \
         [(2, leaving(with_telemetry(first, 30, delay=1), udp_checksum=0xbeef))]
 
@@ -151,7 +164,7 @@ def stf(architecture):
                  f"entry_words:{WORDS}, fill_words:20, bytes:{24 + 120})")
     lines.append(f"setdefault Out.Report.collector to_collector(src:0x{ROUTER}, dst:0x{COLLECTOR}, from:10.0.255.1, to:10.0.255.2, port:54321)")
     lines += TABLES[architecture].splitlines()
-    for comment, frame, leaves in cases():
+    for comment, frame, leaves in cases(architecture):
         lines += ["", f"# {comment}.", f"packet 1 {frame}"]
         for port, expected in leaves:
             if isinstance(expected, tuple):
