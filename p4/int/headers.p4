@@ -109,7 +109,7 @@ struct node_t {
     bit<48> egress_time;
     bit<8>  queue;
     bit<24> depth;
-    bit<1>  sink;            // telemetry is taken off
+    bit<1>  sink;            // telemetry is taken off, if there is any
     bit<1>  report;          // it is the copy that the collector gets
     bit<32> sequence;        // of reports
     bit<32> switch_id;

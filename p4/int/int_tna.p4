@@ -138,7 +138,6 @@ control In(inout headers_t hdr, inout ingress_metadata_t md, in ingress_intrinsi
     action leave_domain(MirrorId_t session) {
         hdr.bridge.sink = 1;
         md.session = session;
-        deparser.mirror_type = 1;
     }
     table sinks {
         key = { tm.ucast_egress_port: exact; }
@@ -152,8 +151,8 @@ control In(inout headers_t hdr, inout ingress_metadata_t md, in ingress_intrinsi
         hdr.bridge.sink = 0;
         if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1) {
             routes.apply();
-            if (hdr.telemetry.isValid()) {
-                sinks.apply();
+            if (sinks.apply().hit && hdr.telemetry.isValid()) {
+                deparser.mirror_type = 1;
             }
         } else {
             drop();

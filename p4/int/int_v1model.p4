@@ -43,6 +43,7 @@ struct copied_t {
 struct meta_t {
     copied_t copied;
     node_t   node;
+    bit<32>  session;        // the clone session to the collector, at a sink
 }
 
 register<bit<32>>(1) sequence;
@@ -118,7 +119,7 @@ control In(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std
     // Ports that lead out of the domain, with the clone session that leads to the collector.
     action leave_domain(bit<32> session) {
         meta.node.sink = 1;
-        clone_preserving_field_list(CloneType.I2E, session, 1);
+        meta.session = session;
     }
     table sinks {
         key = { std.egress_spec: exact; }
@@ -132,8 +133,8 @@ control In(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std
             if (routes.apply().hit) {
                 meta.copied.ingress_port = (bit<16>) std.ingress_port;
                 meta.copied.egress_port = (bit<16>) std.egress_spec;
-                if (hdr.telemetry.isValid()) {
-                    sinks.apply();
+                if (sinks.apply().hit && hdr.telemetry.isValid()) {
+                    clone_preserving_field_list(CloneType.I2E, meta.session, 1);
                 }
             }
         } else {

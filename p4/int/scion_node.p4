@@ -148,7 +148,8 @@ control Metadatum(in bit<8> instruction, in node_t node, in bit<64> ia, in bit<3
     }
 }
 
-control ScionNode(inout headers_t hdr, inout node_t node, inout room_t room) {
+// `leaves` says that the packet leaves the domain, where a source begins nothing.
+control ScionNode(inout headers_t hdr, inout node_t node, inout room_t room, in bit<1> leaves) {
     Metadatum() metadatum1;
     Metadatum() metadatum2;
     Metadatum() metadatum3;
@@ -225,7 +226,7 @@ control ScionNode(inout headers_t hdr, inout node_t node, inout room_t room) {
     apply {
         identity.apply();
         node.bytes = 0;
-        if (hdr.scion.isValid() && !hdr.extension.isValid() && node.report == 0 && node.sink == 0) {
+        if (hdr.scion.isValid() && !hdr.extension.isValid() && node.report == 0 && leaves == 0) {
             flows.apply();
         }
         if (hdr.telemetry.isValid() && node.sink == 1) {

@@ -15,7 +15,8 @@ header word_t { bit<32> value; }
 // In front of a packet between ingress and egress, and of a mirrored one.
 header bridge_t {
     bit<8>  from;
-    bit<8>  sink;
+    bit<8>  leaves;          // the domain
+    bit<8>  sink;            // ... and telemetry is taken off
     bit<8>  adds;
     bit<8>  full;
     bit<8>  entry;           // in words, as `room_t` has them; none if the node adds nothing
@@ -66,6 +67,7 @@ struct ingress_metadata_t {
 struct egress_metadata_t {
     node_t node;
     room_t room;
+    bit<1> leaves;
 }
 
 // From Ethernet to the main option. Headers of up to 127 words; a longer one is an error, as is one that its addresses do not fit.
@@ -247,9 +249,8 @@ control In(inout headers_t hdr, inout ingress_metadata_t md, in ingress_intrinsi
     }
     // Ports that lead out of the domain, with the mirror session that leads to the collector.
     action leave_domain(MirrorId_t session) {
-        hdr.bridge.sink = 1;
+        hdr.bridge.leaves = 1;
         md.session = session;
-        deparser.mirror_type = 1;
     }
     table sinks {
         key = { tm.ucast_egress_port: exact; }
@@ -260,16 +261,22 @@ control In(inout headers_t hdr, inout ingress_metadata_t md, in ingress_intrinsi
     apply {
         hdr.bridge.setValid();
         hdr.bridge.from = FROM_INGRESS;
+        hdr.bridge.leaves = 0;
         hdr.bridge.sink = 0;
         md.room = { 0, 0, 0, 0, 0, 0 };
         if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1) {
             routes.apply();
+            sinks.apply();
             // Entries that are cut off, or are none, are as good as no telemetry.
             if (hdr.telemetry.isValid() && parsed.parser_err == PARSER_ERROR_OK) {
                 entry_words.apply(hdr.telemetry, md.room.entry);
                 find_room.apply(hdr.extension, hdr.telemetry, hdr.last, md.room);
-                if (md.room.ours == 1 && sinks.apply().hit && hdr.telemetry.discard == 1) {
-                    drop();
+                if (md.room.ours == 1 && hdr.bridge.leaves == 1) {
+                    hdr.bridge.sink = 1;
+                    deparser.mirror_type = 1;
+                    if (hdr.telemetry.discard == 1) {
+                        drop();
+                    }
                 }
             }
         } else {
@@ -298,7 +305,7 @@ control InDeparser(packet_out packet, inout headers_t hdr, in ingress_metadata_t
 
     apply {
         if (deparser.mirror_type == 1) {
-            mirror.emit<bridge_t>(md.session, { MIRRORED, 0, 7w0 ++ md.room.adds, 7w0 ++ md.room.full, md.room.entry, md.room.behind,
+            mirror.emit<bridge_t>(md.session, { MIRRORED, 0, 0, 7w0 ++ md.room.adds, 7w0 ++ md.room.full, md.room.entry, md.room.behind,
                 md.room.top, md.ingress_port, md.egress_port, md.ingress_time });
         }
         packet.emit(hdr);
@@ -373,6 +380,7 @@ control Out(inout headers_t hdr, inout egress_metadata_t md, in egress_intrinsic
         md.node.egress_time = parsed.global_tstamp;
         md.node.queue = (bit<8>) intrinsic.egress_qid;
         md.node.depth = 5w0 ++ intrinsic.enq_qdepth;
+        md.leaves = hdr.bridge.leaves[0:0];
         md.node.sink = hdr.bridge.sink[0:0];
         md.node.report = 0;
         if (hdr.bridge.from == MIRRORED) {
@@ -386,7 +394,7 @@ control Out(inout headers_t hdr, inout egress_metadata_t md, in egress_intrinsic
         hdr.bridge.setInvalid();
         // What is no SCION packet, or has telemetry that is none, is passed on as it is.
         if (parsed.parser_err == PARSER_ERROR_OK) {
-            ScionNode.apply(hdr, md.node, md.room);
+            ScionNode.apply(hdr, md.node, md.room, md.leaves);
             if (md.node.report == 1) {
                 md.node.sequence = next.execute(0);
                 Report.apply(hdr, md.node);

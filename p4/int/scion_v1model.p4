@@ -50,6 +50,8 @@ struct copied_t {
 struct meta_t {
     copied_t copied;
     node_t   node;
+    bit<1>   leaves;         // the domain
+    bit<32>  session;        // ... and then the clone session to the collector
 }
 
 register<bit<32>>(1) sequence;
@@ -174,8 +176,8 @@ control In(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std
     }
     // Ports that lead out of the domain, with the clone session that leads to the collector.
     action leave_domain(bit<32> session) {
-        meta.node.sink = 1;
-        clone_preserving_field_list(CloneType.I2E, session, 1);
+        meta.leaves = 1;
+        meta.session = session;
     }
     table sinks {
         key = { std.egress_spec: exact; }
@@ -188,11 +190,16 @@ control In(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std
             if (routes.apply().hit) {
                 meta.copied.ingress_port = (bit<16>) std.ingress_port;
                 meta.copied.egress_port = (bit<16>) std.egress_spec;
+                sinks.apply();
                 // Entries that are cut off, or are none, are as good as no telemetry.
                 if (hdr.telemetry.isValid() && std.parser_error == error.NoError) {
                     find_room.apply(hdr.extension, hdr.telemetry, hdr.last, meta.copied.room);
-                    if (meta.copied.room.ours == 1 && sinks.apply().hit && hdr.telemetry.discard == 1) {
-                        drop();
+                    if (meta.copied.room.ours == 1 && meta.leaves == 1) {
+                        meta.node.sink = 1;
+                        clone_preserving_field_list(CloneType.I2E, meta.session, 1);
+                        if (hdr.telemetry.discard == 1) {
+                            drop();
+                        }
                     }
                 }
             }
@@ -218,7 +225,7 @@ control Out(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t st
         }
         // What is no SCION packet, or has telemetry that is none, is passed on as it is.
         if (std.parser_error == error.NoError) {
-            ScionNode.apply(hdr, meta.node, meta.copied.room);
+            ScionNode.apply(hdr, meta.node, meta.copied.room, meta.leaves);
             if (meta.node.report == 1) {
                 Report.apply(hdr, meta.node);
             }

@@ -72,6 +72,8 @@ def cases(architecture):
         return leaving(p.scion(b"telemetry", extension=extension, **options))
 
     yield "A source: telemetry with the node's entry, and room for two more", came, [(2, pattern(begun))]
+    yield "... none where the packet leaves the domain", p.frame(PLAIN, destination="10.0.2.2", udp_checksum=0xbeef).hex(), \
+        [(3, leaving(PLAIN, "10.0.2.2", udp_checksum=0xbeef))]
     empty = {"way": b"", "path_type": 0}
     yield "... of a packet within its AS, which has no path", p.frame(p.scion(b"telemetry", **empty)).hex(), \
         [(2, pattern(lambda time: begun(time, **empty)))]
