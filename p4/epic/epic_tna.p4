@@ -120,7 +120,7 @@ control CheckTimes(in headers_t hdr, inout metadata_t meta, in bit<32> now) {
                 meta.stale = 1;
             }
         }
-        // A hop is good until timestamp + (1 + exp_time) * 337.5 s, here half a second longer at most.
+        // A hop is good until timestamp + (1 + exp_time) * 337.5 s, here less than a second longer, as `now` has whole seconds.
         steps = (bit<32>) hdr.hop.exp_time + 1;
         a = (steps << 8) + (steps << 6);
         b = (steps << 4) + steps;
