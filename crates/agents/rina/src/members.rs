@@ -7,12 +7,13 @@
 //!
 //! - Numbers come from one counter of the process, whatever the receiver. It never goes back, and a process that begins anew has another
 //!   incarnation, so that its keys are others.
-//! - The last number that a peer has used is kept for as long as the key can be used. It is forgotten with a peer that the RIB does not have
-//!   any more, which happens in partitions of an hour, while the peer has the same incarnation still and comes back with it: therefore this
-//!   member draws another incarnation then ([`Members::retain`]), which is a part of both keys. It is kept of the present incarnation of a
-//!   peer and of the one before, since two processes with one name take turns in the RIB until one of them has left.
+//! - The last number that a peer has used is kept for as long as the key can be used, also of peers that the RIB does not have any more:
+//!   this happens in partitions of an hour, while the peer has the same incarnation still and comes back with it. If there are more than
+//!   [`KEPT`] of these, they are forgotten, and this member draws another incarnation ([`Members::retain`]), which is a part of both keys.
+//!   The number is kept of the present incarnation of a peer and of the one before, since two processes with one name take turns in the RIB
+//!   until one of them has left.
 //!
-//! There are two states for each member of the RIB at most.
+//! There are two states for each member of the RIB, and for each of the peers that are kept, at most.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,9 @@ use crate::cdap::Message;
 use crate::credential::{Credential, NONCE, OVERHEAD, Protection};
 use crate::name::Name;
 use crate::rib::Rib;
+
+/// Peers that are kept though the RIB does not have them any more.
+const KEPT: usize = if cfg!(test) { 2 } else { 4096 };
 
 /// The keys of two incarnations.
 #[derive(Debug)]
@@ -84,12 +88,15 @@ impl Members {
         Some((from, message))
     }
 
-    /// Forgets those that the RIB does not have any more. Returns whether there were some: then this member has to draw another incarnation.
+    /// Forgets those that the RIB does not have any more, if they are too many. Returns whether they were: then this member has to draw
+    /// another incarnation.
     #[must_use]
     pub(crate) fn retain(&mut self, rib: &Rib) -> bool {
-        let before = self.peers.len();
-        self.peers.retain(|name, _| rib.incarnation(name).is_some());
-        self.peers.len() < before
+        let gone = self.peers.keys().filter(|name| rib.incarnation(name).is_none()).count();
+        if gone > KEPT {
+            self.peers.retain(|name, _| rib.incarnation(name).is_some());
+        }
+        gone > KEPT
     }
 }
 
@@ -162,17 +169,25 @@ mod tests {
         u64::from_be_bytes(*sdu[1..].first_chunk().unwrap())
     }
 
-    /// After an hour apart members have forgotten each other, and come back with the same lives.
+    /// After an hour apart members have forgotten each other, if others are gone as well, and come back with the same lives.
     #[test]
     fn nothing_is_taken_again_after_a_partition() {
-        // Which of the two has forgotten the other when they meet.
-        for forgotten in [[true, true], [true, false], [false, true]] {
+        // Which of the two has looked for the other without finding it when they meet, and how many others are gone.
+        let looked = [[true, true], [true, false], [false, true]];
+        for (forgotten, others) in looked.into_iter().flat_map(|looked| [(looked, 0), (looked, KEPT)]) {
             let (mut a, mut b) = (Member::new("a"), Member::new("b"));
             meet(&mut a, &mut b, Duration::ZERO);
+            for member in [&mut a, &mut b] {
+                for number in 0..others {
+                    let mut other = Member::new(&format!("x{number}"));
+                    meet(member, &mut other, Duration::ZERO);
+                    member.send(&other);
+                }
+            }
             let recorded: Vec<_> = (0..5).map(|_| a.send(&b)).collect();
             assert!(recorded.iter().all(|sdu| b.takes(sdu)));
             assert!(!b.takes(&recorded[4]));
-            let life = a.rib.own_incarnation();
+            let incarnation = a.rib.own_incarnation();
             let mut now = Duration::ZERO;
             while now < MAX_AGE {
                 now += Duration::from_secs(100);
@@ -181,10 +196,12 @@ mod tests {
                 members.filter(|(_, forgets)| *forgets || now < MAX_AGE).for_each(|(member, _)| member.tick(now));
             }
             meet(&mut a, &mut b, now);
-            assert_eq!(crate::credential::life(&life), crate::credential::life(&a.rib.own_incarnation()));
+            let life = crate::credential::life;
+            assert_eq!(life(&incarnation), life(&a.rib.own_incarnation()));
+            assert_eq!(incarnation != a.rib.own_incarnation(), forgotten[0] && others > 0, "{forgotten:?} {others}");
             assert!(recorded.iter().all(|sdu| !b.takes(sdu)), "replayed: {forgotten:?}");
             let again = a.send(&b);
-            assert!(number(&again) > 5, "a number is used again");
+            assert!(number(&again) > number(&recorded[4]), "a number is used again");
             assert!(b.takes(&again), "{forgotten:?}");
             let answer = b.send(&a);
             assert!(a.takes(&answer), "{forgotten:?}");
