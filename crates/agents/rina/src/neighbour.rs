@@ -509,11 +509,12 @@ impl Neighbour {
             return Some(());
         }
         self.candidates.retain(|candidate| now.saturating_sub(candidate.since) < CANDIDACY);
-        let mut candidates = self.candidates.iter_mut().enumerate();
+        let candidates = self.candidates.iter_mut().enumerate();
+        let mut candidates = candidates.filter(|(_, candidate)| candidate.mac == from);
         if let Some((at, message)) = candidates.find_map(|(at, candidate)| Some((at, candidate.protection.open(sdu)?)))
         {
             let message = Message::parse(&message).ok().filter(|message| message.op_code == op::START)?;
-            let candidate = Candidate { mac: from, ..self.candidates.remove(at)? };
+            let candidate = self.candidates.remove(at)?;
             return self.admit_candidate(local, candidate, &message, now, admit, out);
         }
         let started = self.attempt.as_mut().and_then(|attempt| attempt.started.as_mut());
@@ -530,7 +531,7 @@ impl Neighbour {
         self.join(local, from, &message, now, admit, out)
     }
 
-    /// An SDU that nobody here can open, perhaps of a candidate with another credential, which is told so once. It stays a candidate: anybody
+    /// An SDU that nobody here can open, perhaps of a candidate with another credential, which gets one refusal. It stays a candidate: anybody
     /// can have written the SDU.
     fn refuse_candidate(
         &mut self,

@@ -7,7 +7,7 @@ use super::congestion::{Acknowledged, CongestionWindow};
 use super::{Ack, FRAGMENT, Qos, extend};
 use crate::pdu::{MORE, REST};
 
-/// PDUs that may wait to be sent, and of these PDUs of layer management of the DIF above. It says again what had no room: what flooding has under
+/// PDUs that may wait to be sent, and of these PDUs of layer management of the DIF above. It sends again what had no room: what flooding has under
 /// way to one neighbour at a time fits.
 const QUEUE: usize = 256;
 const FIRST: usize = 64;
