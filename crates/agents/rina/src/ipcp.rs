@@ -19,7 +19,7 @@ use crate::identity::Identity;
 use crate::members::{Members, Own};
 use crate::name::Name;
 use crate::neighbour::{Effect, LinkCounts, Local, Mac};
-use crate::pdu::{Header, Syntax, TTL, kind};
+use crate::pdu::{Header, PASSED_UNIT, Syntax, TTL, kind};
 use crate::rib::{Key, Rib};
 use crate::rlite::flows::Exchange;
 use crate::rlite::objects;
@@ -321,7 +321,9 @@ impl Ipcp {
         } else if header.dst == self.address {
             self.receive_own(header, payload, now);
         } else {
-            self.relay(header, payload, hops.min(header.hops()));
+            // The header has the number in units. Where a link has it exactly, it is below the next unit.
+            let rounded = header.hops();
+            self.relay(header, payload, if hops < rounded + PASSED_UNIT { hops } else { rounded });
         }
     }
 
@@ -537,8 +539,12 @@ impl Ipcp {
             }
         }
         let mut destinations: BTreeMap<u16, BTreeSet<usize>> = BTreeMap::new();
-        // Of two members with an address the one with the smaller name keeps it.
-        for (name, path) in self.paths.iter().rev() {
+        // Of two members with an address the last one here keeps it, as in `resolve_conflict`.
+        let mut paths: Vec<(&Name, &Path)> = self.paths.iter().collect();
+        if self.exchange.is_none() {
+            paths.reverse();
+        }
+        for (name, path) in paths {
             let Some(address) = self.rib.address(name).filter(|address| *address != self.address) else { continue };
             let by: BTreeSet<usize> = path.next.iter().filter_map(|next| links.get(next)).flatten().copied().collect();
             if !by.is_empty() {

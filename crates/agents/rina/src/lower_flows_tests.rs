@@ -256,6 +256,25 @@ fn a_pdu_does_not_go_in_circles_for_ever() {
     assert_eq!(relayed(0), (vec![], 2));
 }
 
+/// Flows outside programs have a byte for the number, which the header's units do not round.
+#[test]
+fn sixty_members_relay_a_pdu() {
+    let mut network = carry_a_flow(|_| PLAIN);
+    let (now, address) = (network.now, network.systems[2].ipcps[2].address());
+    let relay = &mut network.systems[1].ipcps[2];
+    let header = crate::pdu::Header { dst: address, src: 1, kind: crate::pdu::kind::DATA, ..Default::default() };
+    let (mut pdu, mut hops, mut rounds) = (Vec::new(), TTL, 0);
+    Syntax::Checksum.write(&header, b"data", &mut pdu);
+    loop {
+        relay.receive_with(0, STATION, &pdu, hops, now);
+        let Some(transmit) = relay.take_transmits().pop() else { break };
+        rounds += 1;
+        assert!(rounds < 100, "it goes in circles");
+        (pdu, hops) = (transmit.pdu, transmit.hops);
+    }
+    assert_eq!((rounds, relay.counts().looped), (60, 1));
+}
+
 /// Over links without a place for the number, such as Ethernet, it is in the header. Here each member sends the PDU to the next one of a circle.
 #[test]
 fn hops_count_on_where_a_pdu_passes_ethernet() {
@@ -303,5 +322,5 @@ fn layer_management_waits_in_a_queue_of_limited_length() {
     let flooded = ipcps[upper].take_transmits();
     assert!(!flooded.is_empty() && flooded.iter().all(|transmit| !lower_flows.send(at, lower, transmit, ipcps)));
     let knows = |network: &mut Network| network.systems[2].ipcps[upper].knows(&name("late"));
-    assert!(network.run(Duration::from_secs(5), knows), "nobody says it again");
+    assert!(network.run(Duration::from_secs(5), knows), "nobody sends it again");
 }

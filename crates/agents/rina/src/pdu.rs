@@ -20,8 +20,8 @@ pub(crate) const REST: u8 = 0x04;
 
 /// The bits of the flags that say how many members have relayed a PDU, outside programs, in units of [`PASSED_UNIT`] and rounded up. rlite's
 /// syntax has none.
-const PASSED: u8 = 0x78;
-const PASSED_UNIT: u8 = 4;
+pub(crate) const PASSED: u8 = 0x78;
+pub(crate) const PASSED_UNIT: u8 = 4;
 
 /// Flag of the first PDU of a run, in rlite's syntax.
 pub(crate) const RUN: u8 = 0x80;

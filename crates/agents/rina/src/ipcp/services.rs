@@ -16,12 +16,21 @@ impl Ipcp {
     /// An application is there.
     ///
     /// # Errors
-    /// Too many are, or the directory is full.
+    /// Too many are, the directory is full, or the dialect cannot write the name.
     pub fn register(&mut self, name: Name, now: Duration) -> Result<(), String> {
+        self.check_name(&name)?;
         if !self.rib.set(Key::Application(name.clone(), self.settings.name.clone()), true, 0, now) {
             return Err(format!("the directory of DIF {} has no room: {MOST_NAMES} names at most", self.settings.dif));
         }
         self.applications.insert(name);
+        Ok(())
+    }
+
+    /// rlite's dialect has names in parts, of which empty ones at the end are lost.
+    fn check_name(&self, name: &Name) -> Result<(), String> {
+        if self.exchange.is_some() && name.as_str().ends_with('|') {
+            return Err(format!("{name}: names end with another character than `|` in DIF {}", self.settings.dif));
+        }
         Ok(())
     }
 
@@ -34,11 +43,12 @@ impl Ipcp {
     /// Asks for a flow from an application here to another, of a QoS cube. Of several with the name the nearest is asked.
     ///
     /// # Errors
-    /// The application, the cube or an address is not known, or there are too many flows.
+    /// The application, the cube or an address is not known, the dialect cannot write a name, or there are too many flows.
     pub fn request_flow(&mut self, from: Name, to: Name, cube: &str, now: Duration) -> Result<FlowId, String> {
         if self.address == 0 {
             return Err("this IPC process is not enrolled in the DIF yet".into());
         }
+        self.check_name(&from)?;
         let names = || self.settings.qos.iter().map(|cube| cube.name.as_str()).collect::<Vec<_>>().join(", ");
         let Some(qos) = self.settings.qos.iter().find(|qos| qos.name == cube) else {
             return Err(format!("the DIF has no QoS cube {cube}; it has {}", names()));
@@ -236,7 +246,9 @@ impl Ipcp {
         }
         if let Some(exchange) = &mut self.exchange {
             let unwrapped = rlite::flows::unwrap(payload).and_then(|(address, message)| {
-                let from = self.rib.members_at(address).next()?.clone();
+                // As routes have it: who can be reached, and of several the one with the greatest name.
+                let members = self.rib.members_at(address);
+                let from = members.max_by_key(|name| (self.paths.contains_key(*name), *name))?.clone();
                 let message = exchange.receive(&from, &message, &self.settings.qos, |id| self.flows.get(id))?;
                 Some((from, message))
             });
