@@ -23,6 +23,9 @@ for _, flag in ipairs(FLAGS) do
     flag_fields[flag[2]] = ProtoField.bool("efcp.flags." .. flag[2], flag[2], 32, nil, flag[1])
     all[#all + 1] = flag_fields[flag[2]]
 end
+-- In units of four members; not in rlite's syntax.
+local passed = ProtoField.uint32("efcp.flags.passed", "passed", base.DEC, nil, PASSED)
+all[#all + 1] = passed
 efcp.fields = all
 
 local message_fields = {
@@ -181,6 +184,9 @@ function efcp.dissector(buffer, info, tree)
         if field[1] == "flags" then
             for _, flag in ipairs(FLAGS) do
                 item:add(flag_fields[flag[2]], range, number_of(range, syntax))
+            end
+            if syntax.name ~= "rlite" then
+                item:add(passed, range, number_of(range, syntax))
             end
         end
         at = at + field[2]

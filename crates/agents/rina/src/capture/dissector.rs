@@ -38,7 +38,7 @@ pub fn dissector() -> String {
     lua.push_str("}\nlocal FLAGS = {");
     let flags: Vec<String> = pdu::FLAGS.iter().map(|(bit, name)| format!("{{{bit:#04x}, \"{name}\"}}")).collect();
     lua.push_str(&flags.join(", "));
-    lua.push_str("}\nlocal OPERATIONS = {");
+    let _ = write!(lua, "}}\nlocal PASSED = {:#04x}\nlocal OPERATIONS = {{", pdu::PASSED);
     let names = (0..=17).filter_map(|code| Some(format!("[{code}] = \"{}\"", cdap::operation_name(code)?)));
     lua.push_str(&names.collect::<Vec<_>>().join(", "));
     lua.push_str("}\n-- Fields of CDAP messages by number.\nlocal MESSAGE = {\n");

@@ -57,6 +57,9 @@ pub fn describe(frame: &[u8]) -> Option<String> {
         header.dst_cep,
         header.qos_id
     );
+    if header.passed != 0 {
+        let _ = write!(line, " passed {}", header.passed);
+    }
     match header.kind {
         kind::MANAGEMENT => line.push_str(&management(syntax, payload)),
         _ => line.push_str(&transfer(&header, payload)),
@@ -166,6 +169,8 @@ mod tests {
             );
             assert_eq!(line, wanted);
         }
+        let line = describe(&frame(Syntax::Checksum, &Header { passed: 9, ..header }, b"data", false)).unwrap();
+        assert!(line.ends_with("qos 3 passed 9 number 6 congestion, 4 bytes"), "{line}");
         let message = Message::about(op::READ, object::KEEPALIVE, object::KEEPALIVE_NAME).encode_to_vec();
         let header = Header { kind: kind::MANAGEMENT, ..Header::default() };
         let line = describe(&frame(Syntax::Checksum, &header, &message, false)).unwrap();
@@ -191,6 +196,7 @@ mod tests {
                 .collect();
             assert!(lua.contains(&fields.join(", ")), "{syntax}");
         }
+        assert!(lua.contains("local PASSED = 0x78\nlocal OPERATIONS = {["));
         assert!(lua.contains("[12] = \"M_WRITE\"") && lua.contains("[5] = {\"obj_class\", \"string\"}"));
     }
 }
