@@ -395,12 +395,16 @@ impl Rib {
         Some(())
     }
 
-    /// Takes an object. None if it is none. It has arrived even if there is no room for it: it is asked for when there is.
+    /// Takes an object. None if it is none. One that there is no room for has arrived, too, if its number is kept: it is asked for when there
+    /// is room.
     fn receive_object(&mut self, link: usize, message: &Message, now: Duration) -> Option<()> {
         let (key, object) = codec::read(message, now)?;
         let entry = Entry::of(&object);
-        self.take(link, key, object, now);
-        self.syncs.get_mut(&link)?.acknowledge(entry);
+        let arrived = self.take(link, key, object, now);
+        let sync = self.syncs.get_mut(&link)?;
+        if arrived {
+            sync.acknowledge(entry);
+        }
         Some(())
     }
 
@@ -454,7 +458,9 @@ impl Rib {
         let before = self.objects.by_key.get_mut(&key);
         let seq = match (seq, before) {
             (seq, Some(before))
-                if (before.present, before.value) == (present, value) && seq.is_none_or(|seq| seq == before.seq) =>
+                if before.present == present
+                    && (!present || before.value == value)
+                    && seq.is_none_or(|seq| seq == before.seq) =>
             {
                 before.born = before.born.max(born);
                 return;
@@ -467,19 +473,23 @@ impl Rib {
         self.take(link, key, Object { seq, present, value, incarnation: Default::default(), born, id }, now);
     }
 
-    fn take(&mut self, link: usize, key: Key, object: Object, now: Duration) {
+    /// False if it has to be sent again: there is no room for it, nor for its number.
+    fn take(&mut self, link: usize, key: Key, object: Object, now: Duration) -> bool {
         let before = self.objects.by_key.get(&key);
         let newer = before.is_none_or(|before| object.supersedes(before));
         if *key.origin() == self.own {
-            // From a life before this one, which may have begun in the same second, or a copy.
-            if newer || before.is_some_and(|before| before.seq == object.seq && !before.same(&object)) {
+            // From a life before this one, which may have begun in the same second, or a copy. In rlite's dialect others take older ones, too.
+            let any = self.refreshed.is_some();
+            let differs = |before: &Object| !before.same(&object) && (before.seq == object.seq || any);
+            if newer || before.is_some_and(differs) {
+                let above = before.filter(|_| !newer).map_or(object.seq, |before| before.seq);
                 let (present, value) = before.map_or((false, object.value), |b| (b.present, b.value));
                 let life = credential::life(&object.incarnation);
                 if matches!(key, Key::Member(_)) && present && life != credential::life(&self.incarnation) {
                     let duels = self.rival.filter(|(rival, _)| *rival == life).map_or(0, |(_, duels)| duels);
                     self.rival = Some((life, duels + 1));
                 }
-                self.issue(key, present, value, Some(object.seq), now);
+                self.issue(key, present, value, Some(above), now);
             }
         } else if newer {
             if before.is_some() || self.make_room(&key) {
@@ -487,16 +497,17 @@ impl Rib {
             } else {
                 self.refused += 1;
                 // In rlite's dialect it comes again anyway, and what is no more needs no room.
-                match object.present && self.refreshed.is_none() {
-                    true => self.wanted.refuse(object.id, key.origin(), link, now),
-                    false => self.wanted.come(object.id),
+                if object.present && self.refreshed.is_none() {
+                    return self.wanted.refuse(object.id, key.origin(), link, now);
                 }
+                self.wanted.come(object.id);
             }
         } else if before.is_some_and(|before| before.supersedes(&object))
             && let Some(sync) = self.syncs.get_mut(&link)
         {
             sync.send(object.id);
         }
+        true
     }
 
     /// Removes what is old and renews what is this process's own, and returns what is to be sent, by link.

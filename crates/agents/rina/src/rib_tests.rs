@@ -202,6 +202,41 @@ fn memory_is_bounded() {
     assert!(rib.refused() >= MOST as u64);
 }
 
+/// What comes again has not been acknowledged: there was no room for it, nor for its number.
+#[test]
+fn what_cannot_be_remembered_is_not_acknowledged() {
+    let mut rib = Rib::new(name("a"), 0);
+    rib.begin(0);
+    let mut acknowledged = 0;
+    for number in 0..2 * MOST + 10 {
+        let origin = name(&format!("n{}", number % 40));
+        let mut other = Rib::new(origin.clone(), 0);
+        let key = Key::Application(name(&format!("app{number}")), origin);
+        other.set(key.clone(), true, 0, Duration::ZERO);
+        rib.receive(0, &message(&other, &key), Duration::ZERO).unwrap();
+        for (_, message) in rib.tick(Duration::ZERO) {
+            let value: RibExchange = message.value().unwrap();
+            acknowledged += value.have.map_or(0, |entries| entries.len() / super::sync::ENTRY);
+        }
+    }
+    assert_eq!((acknowledged, rib.iter().count()), (2 * MOST, MOST));
+}
+
+/// A neighbour that does not send what it is asked for is asked rarely in the end, and for some time.
+#[test]
+fn what_does_not_come_is_asked_for_rarely() {
+    let mut wanted = Wanted::default();
+    assert!(wanted.refuse(7, &name("c"), 0, Duration::ZERO));
+    let mut asked = Vec::new();
+    for second in 1..7200 {
+        if !wanted.retry(1, &[0], |_| true, Duration::from_secs(second)).is_empty() {
+            asked.push(second);
+        }
+    }
+    assert_eq!(asked[..12], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 70, 130]);
+    assert_eq!((asked.len(), wanted.due()), (70, None));
+}
+
 /// What a neighbour has, and there was no room for, comes as soon as there is.
 #[test]
 fn what_had_no_room_is_asked_for_when_there_is() {

@@ -8,8 +8,11 @@ use super::sync::{AGAIN, Id};
 use super::{MOST, MOST_WANTED, SWEEP};
 use crate::name::Name;
 
-/// How often an object that had no room is asked for: its origin may have taken it back meanwhile.
+/// How often an object that had no room is asked for as soon as there may be room, then each [`RARELY`], and how often in all: its origin
+/// may have taken it back meanwhile.
 const TRIES: usize = 10;
+const RARELY: Duration = Duration::from_secs(60);
+const MOST_TRIES: usize = 70;
 
 /// A request.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ struct Lacking {
     origin: Name,
     link: usize,
     tries: usize,
+    /// It is not asked for before.
+    after: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -84,15 +89,18 @@ impl Wanted {
         self.lacking.remove(&id);
     }
 
-    /// There is no room for an object that a neighbour has sent.
-    pub(super) fn refuse(&mut self, id: Id, origin: &Name, link: usize, now: Duration) {
+    /// There is no room for an object that a neighbour has sent. False if there is none for its number either.
+    pub(super) fn refuse(&mut self, id: Id, origin: &Name, link: usize, now: Duration) -> bool {
         self.asked.remove(&id);
         if self.lacking.is_empty() {
             self.retry = now + SWEEP;
         }
-        if self.lacking.len() < MOST {
-            self.lacking.entry(id).or_insert_with(|| Lacking { origin: origin.clone(), link, tries: 0 });
+        let is_kept = self.lacking.len() < MOST || self.lacking.contains_key(&id);
+        if is_kept {
+            let new = || Lacking { origin: origin.clone(), link, tries: 0, after: now };
+            self.lacking.entry(id).or_insert_with(new);
         }
+        is_kept
     }
 
     /// Whether an object had no room.
@@ -113,13 +121,16 @@ impl Wanted {
             return Vec::new();
         }
         let mut requests = Vec::new();
-        let may_come = self.lacking.iter_mut().filter(|(_, lacking)| has_room(&lacking.origin));
+        let may_come = self.lacking.iter_mut().filter(|(_, lacking)| lacking.after <= now && has_room(&lacking.origin));
         for (id, lacking) in may_come.take(room.min(MOST_WANTED)) {
             let first = links.iter().position(|link| *link == lacking.link).unwrap_or_default();
             requests.push((*id, links[(first + lacking.tries) % links.len()]));
             lacking.tries += 1;
+            if lacking.tries >= TRIES {
+                lacking.after = now + RARELY;
+            }
         }
-        self.lacking.retain(|_, lacking| lacking.tries < TRIES);
+        self.lacking.retain(|_, lacking| lacking.tries < MOST_TRIES);
         requests
     }
 
