@@ -12,6 +12,9 @@ fn a_dif_in_the_dialect_of_rlite() {
     }
     network.run(Duration::from_secs(10));
     assert!(network.is_connected());
+    let now = network.now;
+    let refused = network.nodes[0].register("mirror|".parse().unwrap(), now);
+    assert!(refused.unwrap_err().contains("mirror|"));
     let up =
         |network: &Network, node: usize| (0..2).filter(|link| network.nodes[node].neighbour(*link).is_some()).count();
     assert_eq!(

@@ -333,9 +333,12 @@ impl Exchange {
                 let connection = value.connections.first()?;
                 let cep = short(connection.src_cep)?;
                 let invoke_id = message.invoke_id?;
+                // One that has an answer may be of a life before this one, with the same numbers.
                 let same = |remote: &Remote| {
-                    let request = remote.request.as_ref();
-                    remote.port == value.src_port && request.is_some_and(|(_, before)| *before == invoke_id)
+                    let is_same = |(request, before): &(FlowRequest, i32)| {
+                        *before == invoke_id && request.dst_port.unwrap_or_default() == 0
+                    };
+                    remote.port == value.src_port && remote.request.as_ref().is_some_and(is_same)
                 };
                 let known = self.remotes.iter().any(|((member, _), remote)| member == from && same(remote));
                 if known || value.src_ipcp != from.as_str() || self.remotes.len() >= MOST {

@@ -46,13 +46,13 @@ impl ApName {
         ApName { ap_name, ap_instance: Some(next()), ae_name: Some(next()), ae_instance: Some(next()) }
     }
 
-    /// The name, without parts that are empty.
+    /// The name, without empty parts behind the last one that is not empty.
     pub(super) fn text(&self) -> String {
-        let more = [&self.ap_instance, &self.ae_name, &self.ae_instance];
-        more.into_iter()
-            .flatten()
-            .filter(|part| !part.is_empty())
-            .fold(self.ap_name.clone(), |name, part| name + "|" + part)
+        let more =
+            [&self.ap_instance, &self.ae_name, &self.ae_instance].map(|part| part.as_deref().unwrap_or_default());
+        let parts = [self.ap_name.as_str(), more[0], more[1], more[2]];
+        let last = parts.iter().rposition(|part| !part.is_empty());
+        parts[..last.map_or(0, |last| last + 1)].join("|")
     }
 
     /// The same. None if it is no name here.

@@ -439,6 +439,7 @@ fn rlite_asks_for_flows() {
         let from = name("n.2");
         assert_eq!(exchange.receive(&name("other"), &request, &cubes(), |_| None), None, "not by another member");
         let native = exchange.receive(&from, &request, &cubes(), |_| None).unwrap();
+        assert_eq!(exchange.receive(&from, &request, &cubes(), |_| None), None, "it is sent again");
         let cube = |id| cubes().into_iter().find(|cube| cube.id == id);
         flows.receive((&from, &[0; 8]), &native, cube, |app| *app == name("rinaperf"), Duration::ZERO).unwrap();
         flows.answer(6, true, Duration::ZERO);
@@ -450,6 +451,8 @@ fn rlite_asks_for_flows() {
         assert_eq!((ours.0, ours.1.invoke_id), (theirs.0, theirs.1.invoke_id));
         // The port is the endpoint here.
         assert_eq!(flows::comparable(&ours.1, 9, 9), flows::comparable(&theirs.1, 9, 9), "{of}");
+        // A member that begins anew asks with the same numbers.
+        assert!(exchange.receive(&from, &request, &cubes(), |_| None).is_some());
         // rlite ends it, by this end's port.
         let (_, delete) = flows::unwrap(&bytes("delete")).unwrap();
         let delete = Message { obj_name: Some("/mgmt/flowalloc/flows/6".into()), ..delete };
@@ -521,10 +524,30 @@ fn lower_flows_are_deleted_and_come_again() {
     assert_eq!(of(Key::LowerFlow(name("n.1"), name("n.2"))), Some(5), "with the number of its origin");
 }
 
+/// Somebody who missed the deletion of a lower flow creates it again, with an older number: its origin deletes it again. What is deleted
+/// with another cost is deleted already.
+#[test]
+fn lower_flows_that_come_back_are_deleted_again() {
+    let mut rib = Rib::new(name("n.1"), 1000).for_rlite();
+    rib.begin(0);
+    let now = Duration::from_secs(5);
+    let key = Key::LowerFlow(name("n.1"), name("n.2"));
+    rib.set(key.clone(), true, 3, now);
+    rib.set(key.clone(), false, 3, now);
+    let written = |rib: &mut Rib| rib.tick(now).into_iter().map(|(_, message)| message.op_code).collect::<Vec<_>>();
+    assert_eq!(written(&mut rib), [op::DELETE]);
+    let announced = |present, seq, value| objects::Announced { key: key.clone(), seq, present, value, age: 0 };
+    rib.learn(0, announced(true, Some(1000), 3), now);
+    assert_eq!(written(&mut rib), [op::DELETE]);
+    rib.learn(0, announced(false, None, 1), now);
+    assert!(written(&mut rib).is_empty());
+    assert_eq!(rib.cost(&name("n.1"), &name("n.2")), None);
+}
+
 /// Names are sent in parts.
 #[test]
 fn names_of_applications_have_parts() {
-    for text in ["rinaperf-data|server", "a", "a|b|c|d"] {
+    for text in ["rinaperf-data|server", "a", "a|b|c|d", "a||b", "a|||d", "|b", "a|b|c|d|", "a|b|c||d"] {
         let parts = objects::ApName::new(text);
         assert_eq!(parts.name(), Some(name(text)));
         assert_eq!(parts.ap_name, text.split('|').next().unwrap());
