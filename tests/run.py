@@ -32,7 +32,9 @@ MAKE = os.environ.get("MAKE", "make")
 # Lines of a target that passed, and of one that failed.
 SHOWN, SHOWN_OF_FAILED = 3, 300
 # What the first stage has made. Later targets do not look at it again: Cargo would wait until another one has compiled the tests.
-MADE = ["hopwright", "rina-api", "interop-tools", "p4runtime-clients", "four-routers-clients"]
+MADE = ["hopwright", "rina-api", "interop-tools"]
+# What it makes for root alone.
+MADE_FOR_ROOT = ["p4runtime-clients", "four-routers-clients"]
 # How one test binary of Cargo closes.
 CARGO = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed;")
 
@@ -52,7 +54,12 @@ class Stage:
     most: int = 0
     # Nothing that follows makes sense without it.
     needed: bool = False
+    # Its targets need root, but for those that `anybody` can make.
     only_root: bool = False
+    anybody: list[str] = field(default_factory=list)
+
+    def targets_for(self, root: bool) -> list[str]:
+        return [target for target in self.targets if root or not self.only_root or target in self.anybody]
 
 
 STAGES = [
@@ -61,7 +68,7 @@ STAGES = [
     # These tests wait for answers; a slow machine makes them slow.
     Stage("compile the tests", 4, [
         "compile", "test-starts", "p4runtime", "test-bfruntime", "test-thrift", "tutorial", "test-pages", "test-authentication",
-        "test-switchblade"], most=6),
+        "test-switchblade"], most=6, only_root=True, anybody=["compile"]),
     # Networks of namespaces mostly wait, for timers and for each other.
     Stage("networks", 4, [
         "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-agents-take-over", "test-reload", "test-int", "test-epic",
@@ -158,8 +165,9 @@ def run(target: str, made: list[str], results: Results) -> None:
 
 def run_stage(stage: Stage, results: Results) -> None:
     """Runs the targets of a stage. Beyond `jobs` of them, one more begins when the others have left processors idle for a while."""
-    waiting, running, processors = deque(stage.targets), set(), Processors()
-    made = [] if stage.needed else MADE
+    root = not os.geteuid()
+    waiting, running, processors = deque(stage.targets_for(root)), set(), Processors()
+    made = [] if stage.needed else MADE + MADE_FOR_ROOT * root
     with concurrent.futures.ThreadPoolExecutor(max(stage.jobs, stage.most)) as pool:
         try:
             while waiting or running:
@@ -186,14 +194,14 @@ def print_times(results: Results) -> None:
 def run_stages(stages: list[Stage], results: Results, busy: int) -> bool:
     """Whether the run could go on to the end."""
     for stage in stages:
-        if not stage.targets:
-            continue
-        if stage.only_root and os.geteuid():
+        targets = stage.targets_for(not os.geteuid())
+        if skipped := [target for target in stage.targets if target not in targets]:
             with results.lock:
-                results.skipped += stage.targets
-            print(f"── SKIPPED: {', '.join(stage.targets)}: these tests build network namespaces, which needs root: sudo make test")
+                results.skipped += skipped
+            print(f"── SKIPPED: {', '.join(skipped)}: these tests build network namespaces, which needs root: sudo make test")
+        if not targets:
             continue
-        print(f"── {stage.what}: {', '.join(stage.targets)}", flush=True)
+        print(f"── {stage.what}: {', '.join(targets)}", flush=True)
         load = Busy(busy if not stage.needed else 0)
         begin, processors = time.monotonic(), Processors()
         try:
@@ -201,7 +209,7 @@ def run_stages(stages: list[Stage], results: Results, busy: int) -> bool:
         finally:
             load.stop()
         print(f"── {stage.what}: {time.monotonic() - begin:.0f} s, processors {processors.busy():.0%} busy", flush=True)
-        if stage.needed and any(target in results.failed for target in stage.targets):
+        if stage.needed and any(target in results.failed for target in targets):
             return False
     return True
 

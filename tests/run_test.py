@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -10,19 +11,19 @@ from unittest import mock
 
 import run
 
-# Each target waits until as many have begun as it is told.
+# Each target waits until $(TOGETHER) have begun, and fails if they have not after a minute.
 MAKEFILE = """
 %:
 	@touch $@.begun
-	@until [ $$(ls *.begun | wc -l) -ge $(TOGETHER) ]; do sleep 0.05; done
+	@for i in $$(seq 1200); do [ $$(ls *.begun | wc -l) -ge $(TOGETHER) ] && break; sleep 0.05; done; [ $$(ls *.begun | wc -l) -ge $(TOGETHER) ]
 	@[ $@ != fails ]
 """
-# A target that needs what the first stage makes.
+# A target that needs what the first stage makes, and what it makes for root alone.
 NEEDS = """
-.PHONY: hopwright test
-hopwright:
-	echo hopwright >>made
-test: hopwright
+.PHONY: hopwright p4runtime-clients test
+hopwright p4runtime-clients:
+	echo $@ >>made
+test: hopwright p4runtime-clients
 	echo test >>made
 """
 
@@ -58,12 +59,26 @@ class Stages(unittest.TestCase):
             self.assertEqual(len(self.stage(1, 0.9, ["a", "b", "c", "d", "e"], jobs=2, most=5).passed), 5)
 
     def test_what_the_first_stage_has_made_is_not_made_again(self):
-        for needed in (True, False):
+        everything = ["hopwright", "p4runtime-clients", "test"]
+        for needed, user, made in (True, 0, everything), (False, 0, everything[2:]), (True, 1000, everything), (False, 1000, everything[1:]):
             with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(run, ROOT=Path(folder), LOGS=Path(folder)), \
-                    contextlib.redirect_stdout(io.StringIO()):
+                    mock.patch.object(run.os, "geteuid", return_value=user), contextlib.redirect_stdout(io.StringIO()):
                 Path(folder, "Makefile").write_text(NEEDS)
                 run.run_stages([run.Stage("stage", 1, ["test"], needed=needed)], run.Results(), 0)
-                self.assertEqual(Path(folder, "made").read_text().split(), ["hopwright"] * needed + ["test"])
+                self.assertEqual(Path(folder, "made").read_text().split(), made)
+
+    def test_targets_that_need_root_run_beside_others_or_are_skipped(self):
+        for user, passed, skipped in (0, ["a", "b"], []), (1000, ["a"], ["b"]):
+            with mock.patch.object(run.os, "geteuid", return_value=user):
+                results = self.stage(len(passed), 0.1, ["a", "b"], jobs=2, only_root=True, anybody=["a"])
+            self.assertEqual((sorted(results.passed), results.failed, results.skipped), (passed, [], skipped))
+
+    def test_networks_need_root(self):
+        networks = set(re.findall(r"(?m)^([a-z0-9-]+):", (run.ROOT / "mk/networks.mk").read_text()))
+        self.assertIn("test-starts", networks)
+        for stage in run.STAGES:
+            self.assertFalse(networks & set(stage.targets_for(root=False)), stage.what)
+        self.assertIn("compile", [target for stage in run.STAGES for target in stage.targets_for(root=False)])
 
     def test_what_failed_is_known_and_ends_the_run_only_if_the_rest_needs_it(self):
         results = self.stage(1, 0.1, ["fails", "a"], jobs=2)
