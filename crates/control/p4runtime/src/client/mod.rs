@@ -216,7 +216,7 @@ impl Client {
         mut each: impl FnMut(trace::WatchReply) -> bool,
     ) -> Result<()> {
         let request = trace::WatchRequest { device_id: self.options.device, ..request };
-        let mut stub = TraceClient::new(self.channel.clone());
+        let mut stub = TraceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE);
         self.runtime.block_on(async {
             let answers = stub.watch(request).await.map_err(|status| match status.code() {
                 Code::Unimplemented if status.message().is_empty() => ClientError::NotOurs,
