@@ -91,8 +91,13 @@ class Command(unittest.TestCase):
         hopwright("table", "add", "ipv4_lpm", ROUTE)
         lines = [f"dst=10.{n >> 8}.{n & 255}.0/24 => drop" for n in range(1200)]
         lines[1100:1100] = ["# this one is there", ROUTE]
-        (refused,) = self.load("\n".join(lines))
+        refused, added = self.load("\n".join(lines))
         self.assertRegex(refused, r"^hopwright: FILE:1102: .*\(AlreadyExists\)$")
+        self.assertEqual(added, "1200 of 1201 entries were added")
+        # What follows the write of 1000 entries that has it is not sent.
+        refused, added = self.load("\n".join([ROUTE] + [f"dst=11.{n >> 8}.{n & 255}.0/24 => drop" for n in range(1200)]))
+        self.assertRegex(refused, r"^hopwright: FILE:1: .*\(AlreadyExists\)$")
+        self.assertEqual(added, "999 of 1201 entries were added")
         many = self.load("dst=x => drop\n" * 12)
         self.assertEqual((len(many), many[-1]), (11, "2 more lines are wrong"))
 

@@ -91,6 +91,9 @@ pub(crate) enum TableCommand {
     #[command(visible_alias = "modify")]
     Set(EntryArgs),
     /// Add entries from a file, one per line, each as after `add NAME`; # starts a comment
+    ///
+    /// Nothing is added if the program does not allow one of the lines. If the switch refuses entries, for instance since they are
+    /// there already, at most 1000 entries around them are still tried; the message has how many were added.
     Load {
         /// The table
         #[arg(add = ArgValueCandidates::new(switch::tables))]

@@ -191,10 +191,16 @@ fn import(client: &mut Client, file: &Path) -> Result<(), Failure> {
     Ok(client.write_updates(updates)?)
 }
 
+/// How many entries a table has, if the switch answers.
+fn count(client: &mut Client, table_id: u32) -> Option<usize> {
+    let asked = v1::TableEntry { table_id, ..Default::default() };
+    Some(client.read(Entity::TableEntry(asked)).ok()?.len())
+}
+
 fn load(client: &mut Client, name: &str, file: &Path) -> Result<(), Failure> {
     let text = read(file)?;
     let at = |line: usize, reason: &str| format!("{}:{line}: {reason}", file.display());
-    client.names().table(name)?;
+    let table_id = preamble(&client.names().table(name)?.preamble).1;
     let (mut entries, mut lines, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default().trim();
@@ -209,20 +215,29 @@ fn load(client: &mut Client, name: &str, file: &Path) -> Result<(), Failure> {
             Err(failure) => wrong.push(at(number, &failure.reason())),
         }
     }
+    let mut added = None;
     if wrong.is_empty() {
-        match client.write(Type::Insert, entries) {
+        let (all, before) = (entries.len(), count(client, table_id));
+        wrong = match client.write(Type::Insert, entries) {
             Err(ClientError::Updates { refused, .. }) => {
                 let line = |update: &RefusedUpdate| lines.get(update.index).copied().unwrap_or_default();
-                wrong = refused.iter().map(|update| at(line(update), &update.reason)).collect();
+                refused.iter().map(|update| at(line(update), &update.reason)).collect()
             }
+            Err(refused @ ClientError::Refused(_)) => vec![refused.to_string()],
             written => return Ok(written?),
-        }
+        };
+        // A status has no room for the results of all updates of a large write.
+        added = before.zip(count(client, table_id)).map(|(before, after)| {
+            let added = after.saturating_sub(before);
+            format!("{added} of {all} entries were added")
+        });
     }
     if wrong.len() > REPORTED {
         let more = wrong.len() - REPORTED;
         wrong.truncate(REPORTED);
         wrong.push(format!("{more} more lines are wrong"));
     }
+    wrong.extend(added);
     Err(Failure::message(wrong.join("\n")))
 }
 
