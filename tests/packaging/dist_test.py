@@ -56,8 +56,9 @@ class Dist(unittest.TestCase):
         commands = re.findall(r"^  ([a-z][a-z0-9-]*)  ", output(self.binary, "--help").partition("Commands:")[2], re.MULTILINE)
         self.assertGreater(len(commands), 20)
         for shell, script in ("bash", "hopwright.bash"), ("zsh", "_hopwright"), ("fish", "hopwright.fish"):
-            self.assertIn(f"COMPLETE={shell}" if shell == "fish" else f'COMPLETE="{shell}"', (folder / "completions" / script).read_text())
-            asked = {**os.environ, "COMPLETE": shell, "_CLAP_COMPLETE_INDEX": "1", "_CLAP_IFS": "\n"}
+            asks = f"_HOPWRIGHT_COMPLETE={shell}" if shell == "fish" else f'_HOPWRIGHT_COMPLETE="{shell}"'
+            self.assertIn(asks, (folder / "completions" / script).read_text())
+            asked = {**os.environ, "_HOPWRIGHT_COMPLETE": shell, "_CLAP_COMPLETE_INDEX": "1", "_CLAP_IFS": "\n"}
             answer = subprocess.run([self.binary, "--", "hopwright", ""], env=asked, stdout=subprocess.PIPE, text=True, check=True).stdout
             self.assertLessEqual(set(commands), {re.split("[:\t]", line)[0] for line in answer.splitlines()})
         for command in set(commands) - {"help"}:

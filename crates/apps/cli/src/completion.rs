@@ -1,5 +1,6 @@
 //! Completion in shells. `hopwright completion SHELL` prints a script that calls the command with the words typed so far and
-//! `COMPLETE=SHELL`; the command prints what may come next and ends. Names of tables and the like are those of the running switch.
+//! `_HOPWRIGHT_COMPLETE=SHELL`; the command prints what may come next and ends. Names of tables and the like are those of the
+//! running switch.
 
 #[cfg(feature = "p4runtime")]
 pub(crate) mod switch;
@@ -12,8 +13,8 @@ use clap_complete::{CompleteEnv, Shell};
 
 use crate::cli::Cli;
 
-/// The variable that asks for completion.
-const VARIABLE: &str = "COMPLETE";
+/// The variable that asks for completion. No other program sets it, so that commands run with any environment.
+const VARIABLE: &str = "_HOPWRIGHT_COMPLETE";
 const NAME: &str = "hopwright";
 
 /// If a shell asks what may come next: answers, and ends the process.

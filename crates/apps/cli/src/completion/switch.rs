@@ -71,8 +71,9 @@ fn of_table(next: impl Fn(&Names, &Table, &[String]) -> Vec<String>) -> Vec<Comp
         let table = names.table(typed.get_one::<String>("name")?).ok()?;
         let several = |id| typed.try_get_many::<String>(id).ok().flatten().into_iter().flatten().cloned();
         let words: Vec<String> = several("entry").chain(several("action")).collect();
-        // A shell that divides words at `=` asks for the value.
-        if words.last().is_some_and(|word| word.ends_with('=')) {
+        // The value of this word is asked for. bash divides words at `=`, and leaves it out if the value is still empty.
+        let open = |word: &String| word.ends_with('=') || (!word.contains('=') && names.action(table, word).is_err());
+        if words.last().is_some_and(open) {
             return None;
         }
         Some(next(&names, table, &words))
