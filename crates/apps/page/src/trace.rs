@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{Sample, ShadowExecution, Tenant};
 use hopwright_interp::changed_ranges;
-use hopwright_p4runtime::{Conditions, Watcher, otherwise};
+use hopwright_p4runtime::{Conditions, Watcher, otherwise, ports_of};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Query, Refusal};
@@ -16,7 +16,7 @@ const MAX_PACKETS: u64 = 16;
 const LONGEST_WAIT: u64 = 20;
 /// Packets that are looked at for a request, with or without success.
 const MAX_LOOKED_AT: u32 = 20_000;
-/// How often a request looks whether the switch stops.
+/// How often a request looks whether the switch stops, and which ports there are.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Follows packets: `packets` of them that arrive at `port` and meet the conditions in `where`, separated by white space, within `seconds`.
@@ -34,11 +34,15 @@ pub(crate) fn follow(tenant: &Arc<Tenant>, query: &Query) -> Answer {
     let mut shadow = ShadowExecution::new(vdp).map_err(|e| Refusal::bad(e.to_string()))?;
     let sampling = tenant.sample(port).map_err(|e| Refusal::bad(e.to_string()))?;
     let (mut found, mut looked_at) = (Vec::new(), 0);
+    let (mut ports, mut read) = (ports_of(tenant), Instant::now());
     while found.len() < wanted && looked_at < MAX_LOOKED_AT && Instant::now() < until && !tenant.stopping() {
+        if read.elapsed() >= TICK {
+            (ports, read) = (ports_of(tenant), Instant::now());
+        }
         let left = until.saturating_duration_since(Instant::now()).min(TICK);
         let followed = sampling.next(left, |sample| {
             looked_at += 1;
-            let mut watcher = Watcher::new(&pipeline, tenant);
+            let mut watcher = Watcher::new(&pipeline, &ports);
             let output = shadow.process(sample.bytes(), sample.ingress_port() as u16, sample.time_us(), &mut watcher);
             conditions.hold(sample.bytes(), &watcher).then(|| packet(sample, &output, watcher))
         });

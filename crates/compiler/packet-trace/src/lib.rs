@@ -13,7 +13,7 @@ pub struct Events<'a> {
     text: Trace<'a>,
     passes: Vec<Pass>,
     /// The ports that there are, if that is known.
-    ports: Option<Vec<u32>>,
+    ports: Option<&'a [u32]>,
 }
 
 /// What happens from the beginning of the parser on.
@@ -31,13 +31,13 @@ impl<'a> Events<'a> {
     }
 
     /// As [`Events::new`], of a switch with these ports: it drops packets that the program sends to others.
-    pub fn in_switch(pipeline: &'a Pipeline, ports: Vec<u32>) -> Events<'a> {
+    pub fn in_switch(pipeline: &'a Pipeline, ports: &'a [u32]) -> Events<'a> {
         Events { ports: Some(ports), ..Events::new(pipeline) }
     }
 
     /// Whether a packet can leave at a port.
     pub fn has_port(&self, port: u16) -> bool {
-        self.ports.as_ref().is_none_or(|ports| ports.contains(&port.into()))
+        self.ports.is_none_or(|ports| ports.contains(&port.into()))
     }
 
     /// Returns the text and the passes of the packet since the last call.
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_switch_drops_what_goes_to_a_port_that_it_does_not_have() {
         let pipeline = hopwright_driver::compile_text("l2.p4", L2, &Default::default(), true).pipeline.unwrap();
-        let sent = |ports: Option<Vec<u32>>| {
+        let sent = |ports: Option<&[u32]>| {
             let mut events = match ports {
                 Some(ports) => Events::in_switch(&pipeline, ports),
                 None => Events::new(&pipeline),
@@ -238,11 +238,11 @@ mod tests {
             (text, passes[0]["events"][1].clone())
         };
         let there = json!({ "event": "decision", "to": "port", "port": 70, "length": 60 });
-        for ports in [None, Some(vec![1, 70])] {
+        for ports in [None, Some(&[1, 70][..])] {
             assert_eq!(sent(ports), ("  deparser\n  => sent to port 70, 60 bytes\n".into(), there.clone()));
         }
         let dropped = json!({ "event": "decision", "to": "drop", "reason": "no_such_port", "port": 70 });
         let text = "  deparser\n  => dropped: there is no port 70 (counted as no_such_port)\n";
-        assert_eq!(sent(Some(vec![1, 7])), (text.into(), dropped));
+        assert_eq!(sent(Some(&[1, 7][..])), (text.into(), dropped));
     }
 }

@@ -48,4 +48,4 @@ pub use read::TablePage;
 pub use replica::Replica;
 pub use saved::Held;
 pub use server::{DEFAULT_ADDRESS, Options, ServeError, Server, Tls};
-pub use trace::{Conditions, Watcher, otherwise};
+pub use trace::{Conditions, Watcher, otherwise, ports_of};

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{Sample, Sampling, ShadowExecution, Tenant, Verdict};
 use hopwright_interp::{Event, Observer, Output};
@@ -26,7 +26,7 @@ use v1::field_match::FieldMatchType;
 
 /// Capacity of a client's queue of replies.
 const WAITING: usize = 16;
-/// How often to check whether the client is still connected.
+/// How often to check whether the client is still connected, and which ports there are.
 const TICK: Duration = Duration::from_millis(100);
 /// The most conditions of one request.
 const MAX_CONDITIONS: usize = 64;
@@ -101,13 +101,17 @@ impl Watch {
         if to.blocking_send(Ok(trace::WatchReply::default())).is_err() {
             return;
         }
+        let (mut ports, mut read) = (ports_of(self.device.tenant()), Instant::now());
         while self.left > 0 && !to.is_closed() && !self.device.tenant().stopping() {
             if let Err(failure) = (self.allowed)().and_then(|()| self.take_up_program()) {
                 let _ = to.blocking_send(Err(failure.status()));
                 return;
             }
-            let Watch { device, sampling, follower, conditions, .. } = self;
-            let follow = |sample: &Sample| follow(device.tenant(), follower, conditions, sample);
+            if read.elapsed() >= TICK {
+                (ports, read) = (ports_of(self.device.tenant()), Instant::now());
+            }
+            let Watch { sampling, follower, conditions, .. } = self;
+            let follow = |sample: &Sample| follow(&ports, follower, conditions, sample);
             let Some(Some(packet)) = sampling.next(TICK, follow) else {
                 continue;
             };
@@ -134,15 +138,15 @@ fn follower(device: &Device) -> Result<ShadowExecution> {
     ShadowExecution::new(device.tenant().vdp()).map_err(|e| unimplemented(e.to_string()))
 }
 
-/// The interpreter's trace of a packet; `None` if the packet does not meet the conditions.
+/// The interpreter's trace of a packet of a switch with these ports; `None` if the packet does not meet the conditions.
 fn follow(
-    tenant: &Tenant,
+    ports: &[u32],
     follower: &mut ShadowExecution,
     conditions: &Conditions,
     sample: &Sample,
 ) -> Option<trace::Packet> {
     let pipeline = follower.vdp().pipeline().clone();
-    let mut watcher = Watcher::new(&pipeline, tenant);
+    let mut watcher = Watcher::new(&pipeline, ports);
     let output = follower.process(sample.bytes(), sample.ingress_port() as u16, sample.time_us(), &mut watcher);
     if !conditions.hold(sample.bytes(), &watcher) {
         return None;
@@ -175,6 +179,12 @@ pub fn otherwise(sample: &Sample, output: &Output) -> String {
     }
 }
 
+/// The numbers of a tenant's ports, with those to the CPU.
+pub fn ports_of(tenant: &Tenant) -> Vec<u32> {
+    let ports = tenant.ports().into_iter().map(|port| port.number);
+    ports.chain(tenant.cpu_ports().into_iter().flatten()).collect()
+}
+
 /// Records what happens to a packet.
 #[derive(Debug)]
 pub struct Watcher<'a> {
@@ -185,10 +195,8 @@ pub struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    /// For one packet of a tenant with this program.
-    pub fn new(pipeline: &'a Pipeline, tenant: &Tenant) -> Watcher<'a> {
-        let ports = tenant.ports().into_iter().map(|port| port.number);
-        let ports = ports.chain(tenant.cpu_ports().into_iter().flatten()).collect();
+    /// For one packet of a tenant with this program and these ports.
+    pub fn new(pipeline: &'a Pipeline, ports: &'a [u32]) -> Watcher<'a> {
         Watcher { events: Events::in_switch(pipeline, ports), headers: HashMap::new() }
     }
 }

@@ -49,7 +49,7 @@ use server::Server;
 const JUMBO_MTU: u32 = 9100;
 /// How often statistics are written.
 const STATS_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the packet log checks whether to stop.
+/// How often the packet log checks whether to stop, and which ports there are.
 const LOG_TICK: Duration = Duration::from_millis(100);
 
 /// The program of a switch that has none yet: it drops everything.
@@ -265,12 +265,13 @@ fn log_ports(switch: &Switch, how: &[(u32, String)]) {
 fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
     let (switch, sampling) = (switch.clone(), switch.default_tenant().sample(None)?);
     let tenant = switch.default_tenant().clone();
-    let has_port = move |number| {
-        tenant.cpu_ports().contains(&Some(number)) || tenant.ports().iter().any(|port| port.number == number)
+    let there = move || -> Vec<u32> {
+        let ports = tenant.ports().into_iter().map(|port| port.number);
+        ports.chain(tenant.cpu_ports().into_iter().flatten()).collect()
     };
-    let line = move |sample: &Sample| {
+    let line = |sample: &Sample, ports: &[u32]| {
         let became = match (sample.verdict(), sample.egress_port()) {
-            (_, Some(port)) if !has_port(port) => format!("dropped: there is no port {port}"),
+            (_, Some(port)) if !ports.contains(&port) => format!("dropped: there is no port {port}"),
             (_, Some(port)) => format!("to port {port}"),
             (Verdict::NoHeadroom, _) => "lost: it grew beyond the room in its buffer".into(),
             (Verdict::Fault, _) => "lost: the program ran into a fault".into(),
@@ -279,9 +280,12 @@ fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
         tracing::info!("packet of {} bytes at port {}: {became}", sample.bytes().len(), sample.ingress_port());
     };
     let log = move || {
-        let mut lost = 0;
+        let (mut ports, mut read, mut lost) = (there(), Instant::now(), 0);
         while !switch.stopping() {
-            sampling.next(LOG_TICK, &line);
+            if read.elapsed() >= LOG_TICK {
+                (ports, read) = (there(), Instant::now());
+            }
+            sampling.next(LOG_TICK, |sample| line(sample, &ports));
             if sampling.lost() > lost {
                 tracing::warn!("{} packets are not in the log: too many came", sampling.lost() - lost);
                 lost = sampling.lost();
