@@ -71,11 +71,16 @@ fn compile(config: &[u8], optimise: bool) -> Result<Compiled> {
 
 /// The field of a device config that has several programs.
 const PROGRAMS_FIELD: &str = "hopwright_programs";
+/// The most programs of a device: one for each pipe.
+const MAX_PROGRAMS: usize = 4;
 
 /// Compiles several programs to one, whose name is theirs.
 fn compile_programs(config: Programs, optimise: bool) -> Result<Compiled> {
     if config.hopwright_programs != 1 {
         return Err(invalid(format!("several programs of version {} are not known", config.hopwright_programs)));
+    }
+    if config.programs.len() > MAX_PROGRAMS {
+        return Err(invalid("a device has four pipes: it runs four programs at most"));
     }
     let mut parts = Vec::new();
     for program in config.programs {
@@ -169,5 +174,9 @@ mod tests {
         assert!(reason(&[0x08, 0xff]).contains("neither"));
         let future = serde_json::json!({ "hopwright_bundle": 2, "main": "a.p4", "files": {} });
         assert!(reason(future.to_string().as_bytes()).contains("version 2"));
+        let bundle = serde_json::json!({ "hopwright_bundle": 1, "main": "a.p4", "files": { "a.p4": PROGRAM } });
+        let one = serde_json::json!({ "name": "a", "pipes": [["pipe", [0]]], "bundle": bundle });
+        let many = serde_json::json!({ PROGRAMS_FIELD: 1, "programs": vec![one; 5] });
+        assert!(reason(many.to_string().as_bytes()).contains("four programs at most"));
     }
 }
