@@ -1,5 +1,6 @@
 """The PTF tests of Intel's SDE as it was published, with its unmodified BfRuntime client."""
 
+import atexit
 import functools
 import json
 import shutil
@@ -81,6 +82,7 @@ class Tests(ptf.PtfSuite):
 def daemon(checkout: Path, folder: Path, hopwright: Path, numbers: tuple) -> list:
     """The command of bf_switchd with the configuration of a test, its programs compiled, its ports, and the options of the model."""
     made = Path(tempfile.mkdtemp(prefix="conformance-install-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
     conf = checkout / CONFIGURATIONS / f"{(folder / 'custom_conf_file').read_text().strip()}.in"
     for program in json.loads(conf.read_text())["p4_devices"][0]["p4_programs"]:
         name = program["program-name"]
