@@ -127,13 +127,15 @@ pub fn compile_together(name: &str, parts: &[Part], optimise: bool) -> Compiled 
             .collect();
         let analysis = hopwright_sema::analyse_together(name, &together);
         diagnostics.extend(analysis.diagnostics);
-        for program in &programs {
+        let Some(typed) = analysis.program.filter(|_| !diagnostics.has_errors()) else { return failed(diagnostics) };
+        for (part, program) in parts.iter().zip(&programs) {
+            // Warnings are about each program as it is alone.
+            if let Some(alone) = hopwright_sema::analyse(program, &part.name).program {
+                diagnostics.extend(hopwright_lint::lint(program, &alone));
+            }
             diagnostics = hopwright_lint::quiet(program, diagnostics);
         }
-        match analysis.program.filter(|_| !diagnostics.has_errors()) {
-            Some(typed) => lowered(typed, diagnostics, sources, optimise),
-            None => failed(diagnostics),
-        }
+        lowered(typed, diagnostics, sources, optimise)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Several programs for the pipes of one device as one program: each has names of its own, and its objects have its name in front of
 //! theirs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
@@ -9,7 +9,7 @@ use hopwright_syntax::diagnostic::Diagnostic;
 use crate::Part;
 use crate::analyser::Analyser;
 use crate::entity::Scope;
-use crate::hir;
+use crate::hir::{self, Annotation, Type};
 
 /// Pipes of a device.
 const MAX_PIPES: usize = 4;
@@ -25,6 +25,7 @@ impl<'a> Analyser<'a> {
     /// Checks all programs, and makes their packages one.
     pub(crate) fn programs(&mut self, parts: &[Part<'a>]) {
         let mut mains: Vec<hir::Package> = Vec::new();
+        let mut packets: Vec<ControllerHeaders> = Vec::new();
         for part in parts {
             self.begin(part.program);
             let (objects, out) = (self.made_so_far(), &self.out);
@@ -34,11 +35,13 @@ impl<'a> Analyser<'a> {
             self.name_below(part.name, &made);
             self.name_types_below(part.name, &types);
             mains.push(self.out.main.clone());
+            packets.push(controller_headers(&self.out, types.structs));
         }
         if self.errors > 0 {
             return;
         }
-        match together(&mains, parts) {
+        let same = same_packets(&packets, parts);
+        match same.and_then(|()| together(&mains, parts)) {
             Ok(main) => self.out.main = main,
             Err(reason) => {
                 self.report(Diagnostic::error("E0462", format!("the programs cannot be on one device: {reason}")))
@@ -71,6 +74,54 @@ impl<'a> Analyser<'a> {
             }
         }
     }
+}
+
+/// The widths of the fields of controller headers, by what the annotation says: `packet_in`, `packet_out`.
+type ControllerHeaders = BTreeMap<String, Vec<u32>>;
+
+/// The controller headers among the types from this number on. The first one of a name counts.
+fn controller_headers(program: &hir::TypedProgram, since: usize) -> ControllerHeaders {
+    let mut found = ControllerHeaders::new();
+    for header in &program.structs[since..] {
+        if let Some(name) = Annotation::text_of(&header.annotations, "controller_header") {
+            let mut widths = Vec::new();
+            header.fields.iter().for_each(|field| field_widths(program, &field.ty, &mut widths));
+            found.entry(name.to_string()).or_insert(widths);
+        }
+    }
+    found
+}
+
+/// Adds the widths of the scalars of a header's field.
+fn field_widths(program: &hir::TypedProgram, ty: &Type, widths: &mut Vec<u32>) {
+    match ty {
+        Type::Bool => widths.push(1),
+        Type::Bits(width) | Type::Int(width) | Type::Varbit(width) => widths.push(*width),
+        Type::Enum(id) => {
+            if let Some(underlying) = &program[*id].underlying {
+                field_widths(program, underlying, widths);
+            }
+        }
+        Type::Struct(id) | Type::Header(id) => {
+            program[*id].fields.iter().for_each(|field| field_widths(program, &field.ty, widths));
+        }
+        Type::Stack(element, count) => (0..*count).for_each(|_| field_widths(program, element, widths)),
+        // A header has no others.
+        _ => {}
+    }
+}
+
+/// Checks that packets of controllers are the same for all programs, as a device has one channel to its controllers.
+fn same_packets(packets: &[ControllerHeaders], parts: &[Part<'_>]) -> Result<(), String> {
+    let Some(first) = packets.first() else { return Ok(()) };
+    for (other, part) in packets.iter().zip(parts) {
+        let mut names = first.keys().chain(other.keys());
+        if let Some(name) = names.find(|name| first.get(*name) != other.get(*name)) {
+            let (a, b) = (parts[0].name, part.name);
+            return Err(format!("the controller headers `{name}` of `{a}` and `{b}` differ, or one has none"));
+        }
+    }
+    Ok(())
 }
 
 /// A pipeline of a program in a pipe.

@@ -8,15 +8,31 @@ const ROUTER: &str = include_str!("../../../../../tests/bfruntime/router.p4");
 /// A program's name, and its pipelines with the pipes that they are in.
 type Placed<'a> = (&'a str, &'a [(&'a str, &'a [usize])]);
 
-fn compiled(parts: &[Placed<'_>]) -> Compiled {
-    let part = |(name, pipes): &Placed<'_>| Part {
+fn part((name, pipes): &Placed<'_>, text: &str) -> Part {
+    Part {
         name: name.to_string(),
         main: format!("{name}.p4"),
-        text: ROUTER.into(),
+        text: text.into(),
         options: Options { no_disk: true, ..Options::default() },
         pipes: pipes.iter().map(|(pipeline, numbers)| (pipeline.to_string(), numbers.to_vec())).collect(),
-    };
-    compile_together("both", &parts.iter().map(part).collect::<Vec<_>>(), true)
+    }
+}
+
+fn compiled(parts: &[Placed<'_>]) -> Compiled {
+    let parts: Vec<Part> = parts.iter().map(|placed| part(placed, ROUTER)).collect();
+    compile_together("both", &parts, true)
+}
+
+/// The router, and beside it another one with this text.
+fn beside(text: &str) -> Compiled {
+    let parts = [part(&("a", &[("pipe", &[0])]), ROUTER), part(&("b", &[("pipe", &[1])]), text)];
+    compile_together("both", &parts, true)
+}
+
+/// The router with other text in one place.
+fn changed(from: &str, to: &str) -> String {
+    assert_eq!(ROUTER.matches(from).count(), 1, "{from}");
+    ROUTER.replace(from, to)
 }
 
 #[test]
@@ -54,4 +70,27 @@ fn programs_that_cannot_be_together_are_refused() {
             "{reason}: {report}"
         );
     }
+}
+
+/// All programs have one channel to controllers.
+#[test]
+fn programs_with_other_packets_of_controllers_are_refused() {
+    let packet_out = "    bit<7>   padding;\n    PortId_t egress_port;\n";
+    let wider = changed(packet_out, "    bit<15>  padding;\n    PortId_t egress_port;\n");
+    let absent = changed("@controller_header(\"packet_out\")", "");
+    for text in [wider, absent] {
+        let report = beside(&text).report(false);
+        assert!(report.contains("E0462") && report.contains("the controller headers `packet_out`"), "{report}");
+    }
+    let renamed = changed(packet_out, "    bit<7>   zero;\n    PortId_t egress_port;\n");
+    let fits = beside(&renamed);
+    assert!(fits.pipeline.is_some(), "{}", fits.report(false));
+}
+
+#[test]
+fn each_program_has_its_warnings() {
+    let unused = changed("@noWarn(\"unused\") Lpf<", "Lpf<");
+    let warned = beside(&unused);
+    let found: Vec<_> = warned.diagnostics.iter().filter(|d| d.message.contains("`smoothed`")).collect();
+    assert!(warned.pipeline.is_some() && found.len() == 1, "{}", warned.report(false));
 }
