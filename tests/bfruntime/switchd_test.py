@@ -128,13 +128,21 @@ class Tools(unittest.TestCase):
     def test_ports_of_pipes_lead_back(self):
         self.several({"outer": [0, 2], "inner": [1, 3]})
         daemon = Daemon(self.folder, "--int-port-loop", "0xa")
+        daemon.numbers = [0, 1, 2, 129]
         with daemon as switch:
-            (_, outer), (_, inner) = self.controller(1, "outer"), self.controller(2, "inner")
-            # To a port of pipe 1, and from there out.
-            self.forward(outer, 129, 0x020000000001)
-            self.forward(inner, 2, 0x55)
-            switch.send(0, ethernet("020000000001", "020000000002", 0x88b5, bytes(50)))
-            self.assertEqual(switch.receive(2)[:6].hex(), "000000000055")
+            (interface, outer), (_, inner) = self.controller(1, "outer"), self.controller(2, "inner")
+            # Also after programs are pushed again.
+            for dst in (0x55, 0x56):
+                # A port that is added without a loopback mode still leads back.
+                ports = outer.table_get("$PORT")
+                ports.entry_add(ALL, [ports.make_key([gc.KeyTuple("$DEV_PORT", 129)])],
+                                [ports.make_data([gc.DataTuple("$SPEED", str_val="BF_SPEED_100G"), gc.DataTuple("$PORT_ENABLE", bool_val=True)])])
+                # To a port of pipe 1, and from there out.
+                self.forward(outer, 129, 0x020000000001)
+                self.forward(inner, 2, dst)
+                switch.send(0, ethernet("020000000001", "020000000002", 0x88b5, bytes(50)))
+                self.assertEqual(switch.receive(2)[:6].hex(), f"{dst:012x}")
+                interface.clear_all_tables()
 
     def test_what_cannot_be_run_is_refused(self):
         def refused(*options):

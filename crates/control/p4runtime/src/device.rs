@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hopwright_control::{Carried, IdleListener, Model, Schema, Translate, Update as ModelUpdate};
-use hopwright_dataplane::{Digest, Tenant, VirtualDataPlane};
+use hopwright_dataplane::{ControlError, Digest, Tenant, VirtualDataPlane};
 use tokio::sync::mpsc;
 use tonic::Status;
 
@@ -48,6 +48,9 @@ pub struct Counts {
     pub packets_out_refused: AtomicU64,
 }
 
+/// What prepares a data plane before packets reach it.
+type Prepare = Box<dyn Fn(&VirtualDataPlane) -> std::result::Result<(), ControlError> + Send + Sync>;
+
 /// A tenant of a switch under P4Runtime.
 pub struct Device {
     id: u64,
@@ -57,6 +60,7 @@ pub struct Device {
     read_only: bool,
     /// Whether bytes of counters and meters are those of packets with their frame check sequence; as on the program's device if it is not said.
     count_fcs: Option<bool>,
+    prepare: Mutex<Option<Prepare>>,
     elections: Mutex<Elections>,
     pub(crate) state: Mutex<Option<State>>,
     /// Services of other protocols.
@@ -75,6 +79,7 @@ impl Device {
             policy,
             read_only: false,
             count_fcs: None,
+            prepare: Mutex::default(),
             elections: Mutex::default(),
             state: Mutex::default(),
             listeners: Mutex::default(),
@@ -103,12 +108,35 @@ impl Device {
         self
     }
 
+    /// Prepares the tenant's data plane, and from now on each one of a program that it is given, before packets reach it.
+    ///
+    /// # Errors
+    /// If the data plane that the tenant has cannot be prepared.
+    pub fn prepare(
+        &self,
+        prepare: impl Fn(&VirtualDataPlane) -> std::result::Result<(), ControlError> + Send + Sync + 'static,
+    ) -> Result<()> {
+        // No program is pushed meanwhile.
+        let _state = lock(&self.state);
+        prepare(&self.tenant.vdp())?;
+        *lock(&self.prepare) = Some(Box::new(prepare));
+        Ok(())
+    }
+
+    fn prepared(&self, vdp: &VirtualDataPlane) -> Result<()> {
+        if let Some(prepare) = &*lock(&self.prepare) {
+            prepare(vdp)?;
+        }
+        Ok(())
+    }
+
     /// Gives the tenant another program, with its state, as a controller would; controllers keep their streams and roles.
     ///
     /// # Errors
     /// If the tenant cannot run it.
     pub fn set_program(&self, program: Program, vdp: Arc<VirtualDataPlane>) -> Result<()> {
         let mut state = lock(&self.state);
+        self.prepared(&vdp)?;
         self.tenant.replace(vdp.clone()).map_err(|e| exhausted(e.to_string()))?;
         self.warn_of_headroom();
         self.count_frames(&program, &vdp);
@@ -268,6 +296,7 @@ impl Device {
         let vdp = program.data_plane(self.policy)?;
         self.count_frames(&program, &vdp);
         let mut state = lock(&self.state);
+        self.prepared(&vdp)?;
         let next = State { pushed: true, ..State::new(program, vdp.clone()) };
         if keep && let Some(old) = state.as_ref() {
             let Carried { kept, lost } = next.model.lock().carry_over(&old.model.lock());

@@ -143,16 +143,22 @@ impl Request<'_> {
         let mut effects = Effects::default();
         if let Some(register) = self.state.schema.loopback_register
             && id < 512
+            // A port whose mode stays leads where it led: the switch may have been started with ports that lead back.
+            && loops(&fields) != before.is_some_and(|before| loops(before))
         {
-            let mode = fields.iter().find(|f| f.field_id == port::LOOPBACK).and_then(|f| f.value.as_ref());
-            let loops = matches!(mode, Some(Value::StrVal(mode)) if mode != port::NO_LOOPBACK);
-            let value = if loops { LOOPBACK | id } else { 0 };
+            let value = if loops(&fields) { LOOPBACK | id } else { 0 };
             effects = objects::register(Cells { object: register, index: Some(id.into()) }, value.into());
         }
         let kept = (self.kind != Kind::Delete).then_some(fields);
         effects.changes.push(Change::Port(id, kept));
         Ok(effects)
     }
+}
+
+/// Whether fields of a port lead it back to ingress.
+fn loops(fields: &[DataField]) -> bool {
+    let mode = fields.iter().find(|f| f.field_id == port::LOOPBACK).and_then(|f| f.value.as_ref());
+    matches!(mode, Some(Value::StrVal(mode)) if mode != port::NO_LOOPBACK)
 }
 
 pub(super) fn truth(fields: &[DataField], id: u32) -> Option<bool> {

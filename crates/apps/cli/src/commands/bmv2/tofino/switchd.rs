@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use hopwright_dataplane::Switch;
+use hopwright_dataplane::{ControlError, VirtualDataPlane};
 use hopwright_p4runtime::{OneProgram, Programs, bundle_of};
 
 use super::conf::{self, Conf, Loaded};
@@ -124,7 +124,11 @@ pub(in super::super) fn run(arguments: Vec<OsString>) -> Result<(), Failure> {
     }
     let local = options.server_listen_local_only;
     let started = |starting: &Starting<'_>| -> Result<Box<dyn Send>, Failure> {
-        lead_back(starting.switch, options.int_port_loop)?;
+        if let Some(device) = starting.server.device() {
+            let pipes = options.int_port_loop;
+            let prepared = device.prepare(move |vdp: &VirtualDataPlane| lead_back(vdp, pipes));
+            prepared.map_err(|f| Failure::message(format!("--int-port-loop: {}", f.message)))?;
+        }
         if let Some(port) = options.status_port {
             let address = SocketAddr::new(listening(local), port);
             let listener = TcpListener::bind(address);
@@ -249,16 +253,11 @@ fn together(programs: &[Loaded], source: &Source) -> Result<Vec<u8>, Failure> {
     Ok(Programs::new(programs.iter().map(one).collect::<Result<_, _>>()?).to_bytes().to_vec())
 }
 
-/// Leads the ports of these pipes back to ingress.
-fn lead_back(switch: &Switch, pipes: u8) -> Result<(), Failure> {
-    if pipes == 0 {
-        return Ok(());
-    }
-    let vdp = switch.default_tenant().vdp();
-    let looped = vdp.control().register("loopback");
-    let looped = looped.map_err(|_| Failure::message("--int-port-loop: the program has no pipes"))?;
+/// Leads the ports of these pipes back to ingress, if the program has pipes.
+fn lead_back(vdp: &VirtualDataPlane, pipes: u8) -> Result<(), ControlError> {
+    let Ok(looped) = vdp.control().register("loopback") else { return Ok(()) };
     for port in (0..PIPES as u32).filter(|pipe| pipes >> pipe & 1 == 1).flat_map(|pipe| pipe << 7..(pipe + 1) << 7) {
-        looped.write(port.into(), LOOPBACK | port).map_err(Failure::message)?;
+        looped.write(port.into(), LOOPBACK | port)?;
     }
     Ok(())
 }
