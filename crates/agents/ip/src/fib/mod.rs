@@ -341,13 +341,15 @@ impl Fib {
         let control = self.program.control.clone();
         let table = &control[routes.id];
         let initial = self.initial.get(&prefix).filter(|_| in_table == RoutingTable::Main).cloned();
-        self.counters.changes.fetch_add(1, Relaxed);
         match wanted {
             Some(wanted) => {
                 let (now, had_room) = match self.acquire(view, wanted, before) {
                     Ok(now) => (now, Ok(())),
                     Err(error) => (Installed::End(Reason::KernelRoute), Err(Short::Punted(error))),
                 };
+                if had_room.is_err() && before == Some(now) {
+                    return had_room;
+                }
                 let entry = TableEntry { matches, priority: 0, action: now.action(&routes.outcomes) };
                 let there = before.is_some() || initial.is_some();
                 let written = if there { table.modify(entry) } else { table.insert(entry) };
@@ -356,6 +358,7 @@ impl Fib {
                     self.release(now, kept)?;
                     return Err(error.into());
                 }
+                self.counters.changes.fetch_add(1, Relaxed);
                 self.installed.insert(destination, now);
                 before.map_or(Ok(()), |before| self.release(before, now.counter()))?;
                 had_room
@@ -365,6 +368,7 @@ impl Fib {
                     Some(action) => table.modify(TableEntry { matches, priority: 0, action })?,
                     None => table.delete(&matches, 0)?,
                 }
+                self.counters.changes.fetch_add(1, Relaxed);
                 self.installed.remove(&destination);
                 before.map_or(Ok(()), |before| self.release(before, 0))?;
                 Ok(())
