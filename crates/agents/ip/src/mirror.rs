@@ -1,6 +1,6 @@
 //! Follows the namespace's kernel, and keeps the program's tables like its routes and neighbours.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use hopwright_host::netlink::{Changes, Neighbour, Netlink, Prefix};
 use crate::agent::{Counters, Error, Stop};
 use crate::carrier::SharedFib;
 use crate::fib::next_hops::{HopKey, packets};
-use crate::fib::{Destination, Interfaces, Routes, RoutingTable, View};
+use crate::fib::{Destination, Incomplete, Interfaces, RoutingTable, View};
 use crate::policy::{Policy, Punted, Sources};
 use crate::ports::{self, Port};
 use crate::program::{Interface, Vrf};
@@ -47,8 +47,8 @@ pub(crate) struct Mirror {
     fib: Arc<SharedFib>,
     sources: Sources,
     policy: Policy,
-    /// Routes that the tables have no room for.
-    incomplete: BTreeSet<Routes>,
+    /// What the tables have no room for.
+    incomplete: Incomplete,
     /// How often it was read.
     policy_readings: u64,
     next_policy: Instant,
@@ -58,6 +58,8 @@ pub(crate) struct Mirror {
     reload_wanted: bool,
     next_reload: Instant,
     next_upkeep: Instant,
+    /// When what there was no room for is tried again.
+    next_try: Instant,
     /// Where upkeep goes on.
     next_hop: u16,
 }
@@ -81,7 +83,7 @@ impl Mirror {
             fib,
             sources,
             policy: Policy::default(),
-            incomplete: BTreeSet::new(),
+            incomplete: Incomplete::default(),
             policy_readings: 0,
             next_policy: now,
             requests,
@@ -89,6 +91,7 @@ impl Mirror {
             reload_wanted: false,
             next_reload: now,
             next_upkeep: now,
+            next_try: now,
             next_hop: 0,
         }
     }
@@ -113,7 +116,7 @@ impl Mirror {
         let fds = [stop.fd(), asked.as_raw_fd(), self.host.event_fd(), self.inside.event_fd()];
         fds.into_iter().chain(self.sources.event_fd()).for_each(|fd| poll.add(fd));
         while !stop.requested() {
-            let mut next = self.next_upkeep.min(self.next_policy);
+            let mut next = self.next_upkeep.min(self.next_policy).min(self.next_try);
             if self.reload_wanted {
                 next = next.min(self.next_reload);
             }
@@ -156,9 +159,11 @@ impl Mirror {
         self.counters.undecoded.store(self.inside.undecoded(), Relaxed);
         if Instant::now() >= self.next_upkeep {
             self.upkeep();
-            let again = self.fib.lock().to_try_again();
-            self.update(&self.view(), again);
             self.next_upkeep = Instant::now() + UPKEEP;
+        }
+        if Instant::now() >= self.next_try {
+            let pause = if self.try_again() { Duration::ZERO } else { UPKEEP };
+            self.next_try = Instant::now() + pause;
         }
         self.follow_room()
     }
@@ -204,7 +209,17 @@ impl Mirror {
         }
     }
 
-    /// The same with all.
+    /// Tries a part of what there was no room for again. Returns whether that helped, so that it may help others.
+    fn try_again(&self) -> bool {
+        let (before, again) = {
+            let fib = self.fib.lock();
+            (fib.backlog(), fib.to_try_again())
+        };
+        self.update(&self.view(), again);
+        self.fib.lock().backlog() < before
+    }
+
+    /// Brings the entries of all destinations up to date.
     fn update_all(&self, view: &View<'_>) {
         let neighbours = view.neighbours().map(Prefix::host).flat_map(|host| view.in_all_tables(host));
         let installed = self.fib.lock().destinations();
@@ -288,7 +303,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Leaves packets to the kernel while tables have no room for the routes that they may take.
+    /// Leaves packets to the kernel while tables have no room for the routes that they may take, or for own addresses.
     fn follow_room(&mut self) -> std::io::Result<()> {
         let incomplete = self.fib.lock().incomplete();
         if incomplete == self.incomplete {

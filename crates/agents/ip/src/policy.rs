@@ -12,7 +12,7 @@ use hopwright_host::netfilter::{Family, Netfilter};
 use hopwright_host::netlink::{Device, Netlink, Prefix, Rule, RuleAction};
 use serde::{Deserialize, Serialize};
 
-use crate::fib::{Routes, RoutingTable};
+use crate::fib::{Incomplete, RoutingTable};
 use crate::program::{ALL_INTERFACE_BITS, Interface, Kernel, Selector, Tables};
 
 /// Tables (`RT_TABLE_*` in linux/rtnetlink.h).
@@ -115,9 +115,12 @@ impl Policy {
         !self.of(interface).any(|punted| punted == Packets::NoneTaken)
     }
 
-    /// Leaves packets to the kernel that may take routes which the program's tables have no room for.
-    pub(crate) fn leave_incomplete(&mut self, incomplete: &BTreeSet<Routes>) {
-        for (table, ipv6) in incomplete {
+    /// Leaves packets to the kernel that may take routes which the program's tables have no room for, or may have own addresses as sources.
+    pub(crate) fn leave_incomplete(&mut self, incomplete: &Incomplete) {
+        if incomplete.own {
+            self.punt(None, Packets::Ipv4, "there are more own addresses than there is room for");
+        }
+        for (table, ipv6) in &incomplete.routes {
             let packets = if *ipv6 { Packets::Ipv6 } else { Packets::Ipv4 };
             let RoutingTable::Vrf(table) = table else {
                 self.punt(None, packets, "there are more routes than there is room for");

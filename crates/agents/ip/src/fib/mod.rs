@@ -22,7 +22,7 @@ use crate::program::{self, Interface, Kernel, Outcomes, Program, Reached, Reason
 use crate::show::{self, RouterState};
 pub(crate) use next_hops::exact;
 use next_hops::{HopKey, NextHops, Numbers};
-pub(crate) use refused::Routes;
+pub(crate) use refused::Incomplete;
 use refused::{Refused, Short};
 use rules::Rules;
 pub(crate) use view::{Destination, Interfaces, RoutingTable, View};
@@ -226,23 +226,35 @@ impl Fib {
         self.vrfs.get(&table).copied()
     }
 
-    /// Brings the entries of destinations up to date. Those that have no room are logged and counted once.
+    /// Brings the entries of destinations, and of own addresses among them, up to date. What has no room is logged once; routes are
+    /// counted, too.
     pub(crate) fn update(&mut self, view: &View<'_>, destinations: impl IntoIterator<Item = Destination>) {
-        let mut first = None;
+        let (mut first, mut first_own) = (None, None);
         for destination in destinations {
+            let prefix = destination.1;
+            match self.update_own(view, prefix) {
+                Ok(()) => self.refused.remove_own(prefix),
+                Err(error) if self.refused.insert_own(prefix) => {
+                    first_own.get_or_insert((prefix, error));
+                }
+                Err(_) => {}
+            }
             match self.update_one(view, destination) {
                 Ok(()) => {
                     self.refused.remove(destination);
                 }
                 Err(short) if self.refused.insert(destination, &short) => {
                     self.counters.refused.fetch_add(1, Relaxed);
-                    first.get_or_insert((destination.1, short));
+                    first.get_or_insert((prefix, short));
                 }
                 Err(_) => {}
             }
         }
         if let Some((prefix, Short::Absent(error) | Short::Punted(error))) = first {
             tracing::error!("route {}/{}: {error}; there may be more", prefix.address, prefix.length);
+        }
+        if let Some((prefix, error)) = first_own {
+            tracing::error!("own address {}/{}: {error}; there may be more", prefix.address, prefix.length);
         }
         self.counters.routes.store(self.installed.len() as u64, Relaxed);
         self.counters.next_hops.store(self.hops.len() as u64, Relaxed);
@@ -323,13 +335,16 @@ impl Fib {
         }
     }
 
+    fn is_reserved(&self, prefix: Prefix) -> bool {
+        self.reserved.iter().any(|r| r.length <= prefix.length && r.contains(prefix.address))
+    }
+
     fn update_one(&mut self, view: &View<'_>, destination: Destination) -> Result<(), Short> {
         let Some((routes, matches)) = self.place(destination) else { return Ok(()) };
         let (in_table, prefix) = destination;
-        if self.reserved.iter().any(|r| r.length <= prefix.length && r.contains(prefix.address)) {
+        if self.is_reserved(prefix) {
             return Ok(());
         }
-        self.update_own(view, prefix)?;
         if in_table == RoutingTable::Main {
             self.update_source(view, prefix)?;
         }
@@ -378,6 +393,9 @@ impl Fib {
 
     /// Sources that are the router's own are the kernel's to judge.
     fn update_own(&mut self, view: &View<'_>, prefix: Prefix) -> Result<(), ControlError> {
+        if self.is_reserved(prefix) {
+            return Ok(());
+        }
         let own = prefix.address.is_ipv4() && view.is_own(prefix);
         let Some((table, action)) = self.program.martian().filter(|_| own != self.own.contains(&prefix)) else {
             return Ok(());

@@ -43,6 +43,11 @@ impl Router {
 
     /// The same with tables for this many routes.
     fn with_tables(test: &str, routes: u32) -> Router {
+        Router::with_program(test, |text| text.replace("size = 1048576", &format!("size = {routes}")))
+    }
+
+    /// The same with the program's text changed.
+    fn with_program(test: &str, change: impl Fn(&str) -> String) -> Router {
         let name = format!("hopwright-ip-{test}-{}", std::process::id());
         let namespace = Namespace::open_or_create(&name).unwrap();
         let guard = Name(name.clone());
@@ -61,8 +66,7 @@ impl Router {
         let (taps, ports) =
             ports::open(&devices, &config, &namespace, &host, &mut inside, &hopwright_agent::Inheritance::default())
                 .unwrap();
-        let sized = |text: &str| text.replace("size = 1048576", &format!("size = {routes}"));
-        let program = Program::new(&data_plane_with(sized).unwrap()).unwrap();
+        let program = Program::new(&data_plane_with(change).unwrap()).unwrap();
         let counters = Arc::new(Counters::default());
         let fib = SharedFib::new(Fib::new(program, counters.clone()).unwrap());
         namespace.run(|| std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")).unwrap().unwrap();
@@ -255,6 +259,27 @@ fn routes_without_room_leave_their_packets_to_the_kernel() {
     for n in 41..=80 {
         router.check("route show", &[(&format!("172.16.{n}.0/24"), &["s2"])]);
     }
+}
+
+/// An own address that is not in its table keeps no route out of the tables, and the kernel has the packets that may have it as source.
+#[test]
+fn own_addresses_without_room_leave_packets_to_the_kernel() {
+    if skipped() {
+        return;
+    }
+    let mut router = Router::with_program("own", |text| text.replace("size = 16384", "size = 16"));
+    left(&mut router, "true", &[]);
+    let many =
+        "for n in $(seq 20); do ip address add 10.9.$n.1/32 dev s2; done; ip route add 172.16.1.0/24 via 10.0.2.2";
+    left(&mut router, many, &["there are more own addresses than there is room for"]);
+    router.check("address show", &[("172.16.1.0/24", &["s2"])]);
+    let routes = router.mirror.state(true).routes;
+    for n in 1..=20 {
+        let prefix = format!("10.9.{n}.1/32");
+        assert!(routes.iter().any(|route| route.prefix == prefix && route.does == "punted: LOCAL"), "{prefix}");
+    }
+    assert_eq!(router.mirror.counters.refused.load(Relaxed), 0);
+    left(&mut router, "for n in $(seq 18); do ip address del 10.9.$n.1/32 dev s2; done", &[]);
 }
 
 /// The same of a VRF: the packets of others stay.
