@@ -5,7 +5,8 @@
 
 CHECKOUT is a folder with FRR's repository (github.com/FRRouting/frr) at the release that is installed, and TEST a file or folder below its
 tests/topotests. Without tests, those of tests/ip/topotests.txt run. A test's functions that fail or are skipped with the kernels do not count.
-Needs root, and what tests/ip/topotests_setup.sh installs. Exit status: 0 if all functions that pass with the kernels pass with `hopwright ip`.
+Needs root, and what tests/ip/topotests_setup.sh installs. Exit status: 0 if all functions that pass with the kernels pass with `hopwright ip`,
+each test has such functions, no router crashed, and, without TEST, fast paths forwarded packets; 1 otherwise.
 """
 
 import argparse
@@ -87,6 +88,14 @@ def outcome_in(folder: pathlib.Path) -> Outcome:
     return outcome
 
 
+def problems(found: dict[str, Outcome]) -> list[str]:
+    """What is wrong with a test's outcomes, which are `linux` and `ours`, or one of them."""
+    names = {"linux": "the kernels", "ours": "hopwright ip"}
+    listed = [f"no function passes with {names[mode]}" for mode, outcome in found.items() if "passed" not in outcome.functions.values()]
+    listed += [f"{outcome.crashed} routers crashed" for outcome in found.values() if outcome.crashed]
+    return listed + (worse(found["linux"], found["ours"]) if len(found) == 2 else [])
+
+
 def worse(linux: Outcome, ours: Outcome) -> list[str]:
     """Functions that pass with the kernels, and not with us; and addresses that are reached so."""
     functions = [name for name, found in linux.functions.items() if found == "passed" and ours.functions.get(name) != "passed"]
@@ -110,7 +119,10 @@ def arguments():
     parser.add_argument("--only", choices=["linux", "ours"], help="run one of the two")
     parser.add_argument("--jobs", type=int, default=1, metavar="NUMBER", help="tests that run side by side")
     parser.add_argument("--write", action="store_true", help=f"write {TABLE.relative_to(ROOT)}, a part of docs/conformance.md")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.only and given.write:
+        parser.error("--write needs both runs, and --only has one")
+    return given
 
 
 def main() -> int:
@@ -122,25 +134,31 @@ def main() -> int:
     if given.only:
         modes = {given.only: modes[given.only]}
 
-    def both(test: str) -> tuple[Outcome, Outcome]:
+    def both(test: str) -> tuple[dict[str, Outcome], list[str]]:
         found = {mode: run(topotests, test, folder / mode / test.replace("/", "-"), command) for mode, command in modes.items()}
         linux, ours = (found.get(mode, Outcome({}, 0.0)) for mode in ("linux", "ours"))
         print(f"{test}: Linux {linux.summary()} in {linux.seconds:.0f} s, {len(linux.reached)} addresses reached; "
               f"hopwright ip {ours.summary()} in {ours.seconds:.0f} s, {len(ours.reached)} reached, {ours.fast} packets by the fast path, {ours.kernel} by the kernel", flush=True)
-        if not given.only:
-            for name in worse(linux, ours):
-                print(f"  FAILED {name}", flush=True)
-        if ours.crashed:
-            print(f"  CRASHED: {ours.crashed} routers", flush=True)
-        return linux, ours
+        wrong = problems(found)
+        for problem in wrong:
+            print(f"  FAILED {problem}", flush=True)
+        return found, wrong
 
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        outcomes = dict(zip(tests, pool.map(both, tests)))
-    print("\n".join(table(outcomes)))
-    if given.write:
-        TABLE.write_text("\n".join(table(outcomes)) + "\n")
-    failed = any(ours.crashed or worse(linux, ours) for linux, ours in outcomes.values())
-    return 1 if failed and not given.only else 0
+        results = list(pool.map(both, tests))
+    outcomes = {test: tuple(found.get(mode, Outcome({}, 0.0)) for mode in ("linux", "ours")) for test, (found, _) in zip(tests, results)}
+    lines = "\n".join(table(outcomes))
+    print(lines)
+    failed = any(wrong for _, wrong in results)
+    if not results:
+        print("FAILED: there are no tests")
+        failed = True
+    if not given.tests and "ours" in modes and not any(ours.fast for _, ours in outcomes.values()):
+        print("FAILED: the fast paths forwarded nothing")
+        failed = True
+    if given.write and not failed:
+        TABLE.write_text(lines + "\n")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
