@@ -16,6 +16,7 @@ Exit status: 0 if no event loses more packets in one of `--tries` by `hopwright 
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import shutil
@@ -140,18 +141,32 @@ class Lab:
 
 
 class Stream:
-    """Packets from h1 to h2, until they are counted."""
+    """Packets from h1 to h2, until they are counted. Its processes end with it."""
 
     def __init__(self, lab, to, rate):
+        self.name = lab.name
         start = lambda node, *command: subprocess.Popen(
             ["ip", "netns", "exec", lab[node].net, "python3", "-c", *map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.receiver = start("h2", RECEIVE)
         self.receiver.stdout.readline()
         self.sender = start("h1", SEND, to, rate)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in (self.sender, self.receiver):
+            process.kill()
+            process.wait()
+
     def lost(self):
         """Ends it."""
-        sent, arrived = int(self.sender.communicate("\n", timeout=60)[0]), int(self.receiver.communicate(timeout=60)[0])
+        try:
+            sent, arrived = int(self.sender.communicate("\n", timeout=60)[0]), int(self.receiver.communicate(timeout=60)[0])
+        except (ValueError, subprocess.TimeoutExpired) as error:
+            raise Failed(f"{self.name}: packets cannot be counted: {error}") from error
+        if not arrived:
+            raise Failed(f"{self.name}: none of {sent} packets arrived")
         return sent - arrived
 
 
@@ -177,14 +192,15 @@ EVENTS = [
 def measure(labs, protocol, what, event, rate, better):
     """How many packets each lost. `better`: whether a is the way afterwards."""
     network, device = NETWORKS[protocol], "eth2" if better else "eth3"
-    streams = {lab.name: Stream(lab, network.replace(".0/24", ".2"), rate) for lab in labs}
-    time.sleep(1)
-    for lab in labs:
-        event(lab)
-    for lab in labs:
-        wait_for(f"{lab.name}, {protocol}, {what}: the way by {device}", lambda: lab.goes_by(network, device))
-    time.sleep(2)
-    lost = {name: stream.lost() for name, stream in streams.items()}
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(Stream(lab, network.replace(".0/24", ".2"), rate)) for lab in labs]
+        time.sleep(1)
+        for lab in labs:
+            event(lab)
+        for lab in labs:
+            wait_for(f"{lab.name}, {protocol}, {what}: the way by {device}", lambda: lab.goes_by(network, device))
+        time.sleep(2)
+        lost = {stream.name: stream.lost() for stream in streams}
     print(f"  {protocol}, {what}: lost {', '.join(f'{name} {count}' for name, count in lost.items())}", flush=True)
     return lost
 
