@@ -44,12 +44,10 @@ pub struct Control {
 ///             eprintln!("`{table}` has room for {size} entries");
 ///             Ok(())
 ///         }
-///         Err(ControlError::Resolve(ResolveError::UnknownTable { .. })) => panic!("another program runs"),
+///         Err(ControlError::Resolve(error @ ResolveError::UnknownTable { .. })) => panic!("another program: {error}"),
 ///         other => other,
 ///     }
 /// }
-/// # let runner = hopwright::compile(hopwright::doc::REPEATER).unwrap().runner().unwrap();
-/// # assert!(std::panic::catch_unwind(|| put(runner.control(), &Entry::new("none", "a"))).is_err());
 /// ```
 #[derive(thiserror::Error)]
 #[non_exhaustive]

@@ -215,8 +215,8 @@ fn what_is_wrong_has_its_type_and_says_what_there_is() {
     assert!(matches!(error(entry("exact_t", "forward").key("kind", -1)), ControlError::Value { .. }));
     let below = Entry::new("exact_t", "forward").key("kind", 1).param("port", -1).param("value", 1);
     assert_eq!(error(below).to_string(), "`-1`: values are not below zero (parameter `port`)");
-    let twice = entry("exact_t", "forward").key("kind", 1).param("port", 2);
-    assert!(matches!(resolve(twice), ResolveError::ParameterTwice(name) if name == "port"));
+    let again = entry("exact_t", "forward").param("port", 2);
+    assert_eq!(again.params(), [("port".to_string(), 2.into()), ("value".to_string(), 1.into())]);
     // The table has room for two.
     for kind in 1..=2 {
         control.insert(&entry("exact_t", "forward").key("kind", kind)).unwrap();

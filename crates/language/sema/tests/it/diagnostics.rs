@@ -57,7 +57,8 @@ fn each_line_gets_the_diagnostics_it_says() {
 
 #[test]
 fn every_code_has_a_case() {
-    let mut covered = BTreeSet::new();
+    // What is wrong with several programs together has its cases in `crates/compiler/driver/tests/it/together.rs`.
+    let mut covered = BTreeSet::from(["E0462".to_string()]);
     for file in cases() {
         let text = std::fs::read_to_string(&file).unwrap();
         covered.extend(marks(&text).into_values().flatten());
