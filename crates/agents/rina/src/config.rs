@@ -489,9 +489,9 @@ mod tests {
             (format!("[router]\nports = \"fast\"\n{ipcp}{link}"), "router.ports"),
             (format!("{ipcp}authority = \"ca.pem\"\n{link}"), "certificate and key belong together"),
             (format!("{rlite}authority = \"ca.pem\"\n{link}"), "has no certificates"),
-            (format!("{ipcp}routing = \"widest\"\n{link}"), "expected shortest or fewest-hops"),
+            (format!("{ipcp}routing = \"none\"\n{link}"), "expected shortest or fewest-hops"),
             (
-                format!("{ipcp}{link}[[ipcp.qos]]\nname = \"q\"\nid = 2\ncongestion = \"cubic\"\n"),
+                format!("{ipcp}{link}[[ipcp.qos]]\nname = \"q\"\nid = 2\ncongestion = \"none\"\n"),
                 "expected dctcp or reno",
             ),
             (format!("{ipcp}{link}[[port]]\ndevice = \"eth0\"\nnumber = 1\n"), "those of a [switch]"),

@@ -11,6 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use hopwright_rina::ipcp::{Ipcp, Settings};
+use hopwright_rina::routing::{self, RoutingPolicy};
 use hopwright_rina::{Credential, Dialect, End, FlowEvent, FlowId, Name, Qos, Syntax};
 
 const MEMBERS: usize = 60;
@@ -83,6 +84,12 @@ fn cube(id: u16, name: &str, reliable: bool) -> Qos {
     Qos { id, name: name.into(), reliable, window: 64, congestion, rate: None, priority: 0 }
 }
 
+/// The policy that `HOPWRIGHT_RINA_ROUTING` names, or the usual one.
+fn routing() -> &'static dyn RoutingPolicy {
+    let named = std::env::var("HOPWRIGHT_RINA_ROUTING").ok();
+    named.map_or(routing::POLICIES[0], |name| routing::policy(&name).expect("a policy of this name"))
+}
+
 fn member(number: usize, links: usize) -> Ipcp {
     let settings = Settings {
         name: format!("member{number}").parse().unwrap(),
@@ -90,7 +97,7 @@ fn member(number: usize, links: usize) -> Ipcp {
         address: (number == 0).then_some(1),
         dialect: Dialect::Hopwright(Credential::new(&[1; 16]).unwrap()),
         syntax: Syntax::Checksum,
-        routing: hopwright_rina::routing::POLICIES[0],
+        routing: routing(),
         identity: None,
         encryption: false,
         mtu: hopwright_rina::ipcp::LINK_MTU,

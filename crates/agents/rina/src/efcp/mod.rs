@@ -129,7 +129,7 @@ mod tests {
     }
 
     /// Sends `total` SDUs over a link; `lose` says which transmissions are lost. Returns the time it took.
-    fn transfer(total: usize, link: &mut Link, lose: impl FnMut(usize) -> bool) -> (Sender, Duration) {
+    fn transfer(total: usize, link: &mut Link, lose: impl FnMut(usize, Duration) -> bool) -> (Sender, Duration) {
         transfer_of(&qos(true), total, short, link, lose)
     }
 
@@ -139,7 +139,7 @@ mod tests {
         total: usize,
         sdu: fn(usize) -> Vec<u8>,
         link: &mut Link,
-        mut lose: impl FnMut(usize) -> bool,
+        mut lose: impl FnMut(usize, Duration) -> bool,
     ) -> (Sender, Duration) {
         let (mut sender, mut receiver) = (Sender::new(qos), Receiver::new(qos));
         let mut acks: VecDeque<(Duration, Ack)> = VecDeque::new();
@@ -157,7 +157,7 @@ mod tests {
             }
             sender.poll(now, &mut |number, flags, sdu| {
                 sent += 1;
-                if lose(sent) {
+                if lose(sent, now) {
                     return;
                 }
                 if link.queue.len() >= link.room {
@@ -190,10 +190,10 @@ mod tests {
     #[test]
     fn everything_arrives_whatever_is_lost() {
         for share in [0, 2, 3, 10, 50] {
-            transfer(2000, &mut wide(), |sent| share > 0 && sent % share == 0);
+            transfer(2000, &mut wide(), |sent, _| share > 0 && sent % share == 0);
         }
-        // A second of silence.
-        transfer(2000, &mut wide(), |sent| (500..600).contains(&sent));
+        // A hundred in a row.
+        transfer(2000, &mut wide(), |sent, _| (500..600).contains(&sent));
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         }
         for share in [0, 2, 7, 50] {
             // The window is less than what the longest SDU takes.
-            let (sender, _) = transfer_of(&qos(true), 80, sdu, &mut wide(), |sent| share > 0 && sent % share == 0);
+            let (sender, _) = transfer_of(&qos(true), 80, sdu, &mut wide(), |sent, _| share > 0 && sent % share == 0);
             assert_eq!(sender.pushed(), 80);
         }
     }
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_whole_window_that_is_lost_costs_a_timeout() {
-        let (sender, time) = transfer(20_000, &mut wide(), |sent| (500..564).contains(&sent));
+        let (sender, time) = transfer(20_000, &mut wide(), |sent, _| (500..564).contains(&sent));
         // Ten a millisecond.
         assert!(time < Duration::from_millis(2500), "{time:?}");
         assert!(sender.retransmitted < 150, "{} were sent again", sender.retransmitted);
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn marks_keep_the_queue_short_and_the_link_busy() {
         let mut link = Link { room: 200, threshold: 20, ..wide() };
-        let (_, time) = transfer(20_000, &mut link, |_| false);
+        let (_, time) = transfer(20_000, &mut link, |_, _| false);
         assert_eq!(link.lost, 0);
         assert!(link.longest <= 60, "{} PDUs waited", link.longest);
         // Ten a millisecond.
@@ -273,15 +273,17 @@ mod tests {
             let name = congestion.name();
             let qos = Qos { congestion, ..qos(true) };
             let mut marking = Link { room: 200, threshold: 20, ..wide() };
-            let (sender, time) = transfer_of(&qos, 20_000, short, &mut marking, |_| false);
+            let (sender, time) = transfer_of(&qos, 20_000, short, &mut marking, |_, _| false);
             assert_eq!(marking.lost, 0, "{name}");
             assert!(sender.marked > 0 && marking.longest <= 60, "{name}: {} PDUs waited", marking.longest);
             // Ten a millisecond.
             assert!(time < Duration::from_millis(2500), "{name}: {time:?}");
             let mut small = Link { room: 20, ..wide() };
-            let (_, time) = transfer_of(&qos, 20_000, short, &mut small, |_| false);
+            let (_, time) = transfer_of(&qos, 20_000, short, &mut small, |_, _| false);
             assert!(time < Duration::from_millis(6000), "{name}: {time:?}");
-            let (_, time) = transfer_of(&qos, 2000, short, &mut wide(), |sent| (500..600).contains(&sent));
+            // A second of silence.
+            let silent = |_, now: Duration| (20..1020).contains(&now.as_millis());
+            let (_, time) = transfer_of(&qos, 2000, short, &mut wide(), silent);
             assert!(time < Duration::from_secs(3), "{name}: {time:?}");
         }
         assert!(congestion::policy("none").is_none());
@@ -290,7 +292,7 @@ mod tests {
     #[test]
     fn a_full_queue_is_survived() {
         let mut link = Link { room: 20, ..wide() };
-        let (_, time) = transfer(20_000, &mut link, |_| false);
+        let (_, time) = transfer(20_000, &mut link, |_, _| false);
         assert!(time < Duration::from_millis(6000), "{time:?}");
     }
 }

@@ -344,7 +344,7 @@ impl Sender {
         } else if self.is_shut() {
             self.progress = now;
         }
-        self.adapt(ack, next, f64::from(newly));
+        self.adapt(ack, next, f64::from(newly), now, sample);
     }
 
     /// The time after which what is not acknowledged is lost, by the round-trip times so far.
@@ -361,7 +361,7 @@ impl Sender {
     }
 
     /// Tells congestion control what an acknowledgement says.
-    fn adapt(&mut self, ack: &Ack, number: u64, newly: f64) {
+    fn adapt(&mut self, ack: &Ack, number: u64, newly: f64, now: Duration, round_trip: Option<Duration>) {
         let (received, marked) = (ack.received.wrapping_sub(self.counted.0), ack.marked.wrapping_sub(self.counted.1));
         // An older one that was overtaken, or nonsense.
         let sane = received < 1 << 20 && marked <= received;
@@ -370,7 +370,8 @@ impl Sender {
             self.counted = (ack.received, ack.marked);
         }
         self.marked += u64::from(marked);
-        self.congestion.acknowledged(&Acknowledged { newly, received, marked, number, next: self.next });
+        let next = self.next;
+        self.congestion.acknowledged(&Acknowledged { newly, received, marked, number, next, now, round_trip });
     }
 }
 

@@ -2,12 +2,13 @@
 //!
 //! The [sender](super::sender) finds out what arrived and what is lost; a [`CongestionPolicy`] says what follows for the window. Flow
 //! control is not its business: the receiver's credit and the window of the QoS cube bound it in any case. To add one, write its module
-//! beside [`dctcp`] and put it into [`POLICIES`]; the test below runs each over a link with a queue.
+//! beside [`dctcp`] and put it into [`POLICIES`]; `each_policy_uses_a_link` in `efcp/mod.rs` runs each over a link with a queue.
 
 mod dctcp;
 mod reno;
 
 use std::fmt;
+use std::time::Duration;
 
 pub use dctcp::Dctcp;
 pub use reno::Reno;
@@ -53,6 +54,10 @@ pub struct Acknowledged {
     pub number: u64,
     /// The number of the next PDU that is sent for the first time. A round trip later `number` has reached it.
     pub next: u64,
+    /// When the acknowledgement came, by a clock that begins anywhere.
+    pub now: Duration,
+    /// How long a PDU that it acknowledges was under way, and its acknowledgement, if that PDU was sent once.
+    pub round_trip: Option<Duration>,
 }
 
 /// The congestion window of a flow.
