@@ -27,18 +27,22 @@ import time
 
 from network_test import FRR, Failed, Node, Router, run, wait_for
 
+# How long both are watched when their ways have changed, in seconds.
+AFTERWARDS = 2
 NETWORKS = {"BGP": "10.0.9.0/24", "OSPF": "10.0.8.0/24"}
 # Both ends of each link, and the third byte of its network.
 LINKS = [("h1", "eth0", "r", "eth1", 1), ("r", "eth2", "a", "eth1", 2), ("r", "eth3", "b", "eth1", 3), ("a", "eth2", "h2", "eth0", 4), ("b", "eth2", "h2", "eth1", 5)]
 RECEIVE = """
 import socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(socket.SOL_SOCKET, 33, 1 << 26)
-s.bind(('', 6000)); print('ready', flush=True)
+s.bind(('', 6000)); s.settimeout(60); print('ready', flush=True)
 seen = set()
 while True:
     number = struct.unpack('!Q', s.recv(2000)[:8])[0]
     if number == 2**64 - 1:
         break
+    if not seen:
+        print('first', flush=True)
     seen.add(number)
 print(len(seen), flush=True)
 """
@@ -50,9 +54,10 @@ sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(32)]
 begin, n = time.monotonic(), 0
 while not select.select([sys.stdin], [], [], max(0, begin + n / rate - time.monotonic()))[0]:
     sockets[n % 32].send(struct.pack('!Q', n) + bytes(100)); n += 1
-time.sleep(1)
-for _ in range(20):
-    sockets[0].send(b'\\xff' * 8); time.sleep(0.05)
+sys.stdin.readline()
+# The end comes behind the last packet, and again until standard input ends, because it has arrived.
+while not select.select([sys.stdin], [], [], 0.05)[0]:
+    sockets[0].send(b'\\xff' * 8)
 print(n, flush=True)
 """
 
@@ -141,7 +146,7 @@ class Lab:
 
 
 class Stream:
-    """Packets from h1 to h2, until they are counted. Its processes end with it."""
+    """Packets from h1 to h2, from the first one that arrives until they are counted. Its processes end with it."""
 
     def __init__(self, lab, to, rate):
         self.name = lab.name
@@ -150,6 +155,7 @@ class Stream:
         self.receiver = start("h2", RECEIVE)
         self.receiver.stdout.readline()
         self.sender = start("h1", SEND, to, rate)
+        self.receiver.stdout.readline()
 
     def __enter__(self):
         return self
@@ -162,7 +168,10 @@ class Stream:
     def lost(self):
         """Ends it."""
         try:
-            sent, arrived = int(self.sender.communicate("\n", timeout=60)[0]), int(self.receiver.communicate(timeout=60)[0])
+            self.sender.stdin.write("\n")
+            self.sender.stdin.flush()
+            arrived = int(self.receiver.communicate(timeout=60)[0])
+            sent = int(self.sender.communicate(timeout=60)[0])
         except (ValueError, subprocess.TimeoutExpired) as error:
             raise Failed(f"{self.name}: packets cannot be counted: {error}") from error
         if not arrived:
@@ -191,15 +200,21 @@ EVENTS = [
 
 def measure(labs, protocol, what, event, rate, better):
     """How many packets each lost. `better`: whether a is the way afterwards."""
-    network, device = NETWORKS[protocol], "eth2" if better else "eth3"
-    with contextlib.ExitStack() as stack:
-        streams = [stack.enter_context(Stream(lab, network.replace(".0/24", ".2"), rate)) for lab in labs]
-        time.sleep(1)
-        for lab in labs:
-            event(lab)
+    network = NETWORKS[protocol]
+
+    def wait_for_way(device):
         for lab in labs:
             wait_for(f"{lab.name}, {protocol}, {what}: the way by {device}", lambda: lab.goes_by(network, device))
-        time.sleep(2)
+
+    # Events of the other protocol change this one's way, too.
+    before, after = ("eth3", "eth2") if better else ("eth2", "eth3")
+    wait_for_way(before)
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(Stream(lab, network.replace(".0/24", ".2"), rate)) for lab in labs]
+        for lab in labs:
+            event(lab)
+        wait_for_way(after)
+        time.sleep(AFTERWARDS)
         lost = {stream.name: stream.lost() for stream in streams}
     print(f"  {protocol}, {what}: lost {', '.join(f'{name} {count}' for name, count in lost.items())}", flush=True)
     return lost
