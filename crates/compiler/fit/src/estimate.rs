@@ -102,6 +102,19 @@ impl Estimate {
         self.problems.is_empty()
     }
 
+    /// Whether the program fits, and how many stages it takes, as a sentence.
+    pub(crate) fn verdict(&self) -> String {
+        format!(
+            "{} on {}: {} by this estimate; {} of {} stages, {} by dependencies alone",
+            self.program,
+            self.target,
+            if self.fits() { "fits" } else { "does not fit" },
+            self.stages.len(),
+            self.available,
+            self.needed_by_dependencies
+        )
+    }
+
     /// The largest number of bits of the packet header vector that are live in a stage.
     pub fn phv_bits(&self) -> u32 {
         self.stages.iter().map(|s| s.phv_bits).max().unwrap_or(0)

@@ -26,16 +26,7 @@ impl Estimate {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              font-family=\"sans-serif\" font-size=\"10\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
         );
-        let verdict = if self.fits() { "fits" } else { "does not fit" };
-        let title = format!(
-            "{} on {}: {verdict} by this estimate; {} of {} stages, {} by dependencies alone",
-            self.program,
-            self.target,
-            self.stages.len(),
-            self.available,
-            self.needed_by_dependencies
-        );
-        text(&mut out, 20, 24, "#000", 14, &title);
+        text(&mut out, 20, 24, "#000", 14, &self.verdict());
         for (row, (name, _)) in self.limits.fields().into_iter().enumerate() {
             text(&mut out, 20, TOP + row * LINE + 10, "#000", 10, name);
         }

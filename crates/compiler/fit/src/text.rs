@@ -10,16 +10,7 @@ impl Estimate {
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.
-        let verdict = if self.fits() { "fits" } else { "does not fit" };
-        let _ = writeln!(
-            out,
-            "{} on {}: {verdict} by this estimate; {} of {} stages, {} by dependencies alone",
-            self.program,
-            self.target,
-            self.stages.len(),
-            self.available,
-            self.needed_by_dependencies
-        );
+        let _ = writeln!(out, "{}", self.verdict());
         let _ = writeln!(
             out,
             "packet header vector: {} of {} bits, and {} that are only passed on",
