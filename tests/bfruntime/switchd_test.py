@@ -162,7 +162,7 @@ class Tools(unittest.TestCase):
         described["p4_devices"][0]["p4_programs"] = [program, program]
         conf.write_text(json.dumps(described))
         self.assertIn("two are called `router`", refused("--ports", str(ports)))
-        for scopes, reason in [({"a": [0], "b": [0, 1]}, "two pipelines are in pipe 0"), ({"a": [0], "b": []}, "no pipe is said"),
+        for scopes, reason in [({"a": [0], "b": [0, 1]}, "two pipelines are in pipe 0"), ({"a": [0], "b": []}, "no pipe is given"),
                                ({"a": [0], "b": [2]}, "none is left out"), ({"a": [0], "b": [4]}, "no pipe 4")]:
             self.several(scopes)
             self.assertIn(reason, refused("--ports", str(ports)))

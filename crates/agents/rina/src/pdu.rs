@@ -208,7 +208,7 @@ impl Header {
         TTL - PASSED_UNIT * self.passed
     }
 
-    /// The same PDU that this number of members may still relay. None if it cannot be said any more.
+    /// The same PDU that this number of members may still relay. None if the header cannot count that many relays.
     pub(crate) fn with_hops(self, hops: u8) -> Option<Header> {
         let passed = TTL.saturating_sub(hops).div_ceil(PASSED_UNIT);
         (passed <= PASSED >> PASSED.trailing_zeros()).then_some(Header { passed, ..self })

@@ -109,7 +109,7 @@ impl Entry {
         Entry { table, keys: Vec::new(), priority: None, action, params: Vec::new(), widths: Widths::default() }
     }
 
-    /// Says what a key matches, in place of what was said of this name before. Entries that were read have whole names.
+    /// Sets what a key matches. It replaces an earlier match of the same name. Entries that were read have whole names.
     #[must_use]
     pub fn key(mut self, name: impl Into<String>, matches: impl Into<Match>) -> Entry {
         set(&mut self.keys, name.into(), matches.into());

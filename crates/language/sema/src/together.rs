@@ -151,13 +151,13 @@ fn together(mains: &[hir::Package], parts: &[Part<'_>]) -> Result<hir::Package, 
             return Err(format!("two are called `{name}`"));
         }
         if let Some(absent) = main.pipelines.iter().find(|p| part.pipes.iter().all(|(known, _)| known != *p)) {
-            return Err(format!("no pipe is said for the pipeline `{absent}` of `{name}`"));
+            return Err(format!("no pipe is given for the pipeline `{absent}` of `{name}`"));
         }
         for (pipeline, numbers) in part.pipes {
             let at = main.pipelines.iter().position(|known| known == pipeline);
             let at = at.ok_or_else(|| format!("`{name}` has no pipeline `{pipeline}`"))?;
             if numbers.is_empty() {
-                return Err(format!("no pipe is said for the pipeline `{pipeline}` of `{name}`"));
+                return Err(format!("no pipe is given for the pipeline `{pipeline}` of `{name}`"));
             }
             for number in numbers {
                 if *number >= MAX_PIPES {

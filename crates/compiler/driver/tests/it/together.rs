@@ -57,8 +57,8 @@ fn programs_that_cannot_be_together_are_refused() {
         (&[("a", &[("pipe", &[0, 1])]), ("b", &[("pipe", &[1])])], "two pipelines are in pipe 1"),
         (&[("a", &[("pipe", &[0])]), ("b", &[("pipe", &[2])])], "none is left out"),
         (&[("a", &[("pipe", &[0])]), ("b", &[("pipe", &[4])])], "there is no pipe 4"),
-        (&[("a", &[("pipe", &[0])]), ("b", &[("pipe", &[])])], "no pipe is said"),
-        (&[("a", &[("pipe", &[0])]), ("b", &[])], "no pipe is said"),
+        (&[("a", &[("pipe", &[0])]), ("b", &[("pipe", &[])])], "no pipe is given"),
+        (&[("a", &[("pipe", &[0])]), ("b", &[])], "no pipe is given"),
         (&[("a", &[("pipe", &[0])]), ("b", &[("pipe", &[1]), ("other", &[2])])], "no pipeline `other`"),
         (&[], "there is none"),
     ];

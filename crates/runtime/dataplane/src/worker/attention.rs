@@ -23,7 +23,7 @@ impl Attention {
         Ok(Attention { wakeup: Wakeup::new()?, called: AtomicBool::new(false), running: AtomicBool::new(false) })
     }
 
-    /// Makes the worker attend to the handovers of its tenants.
+    /// Wakes the worker, which then serves the handovers of its tenants.
     pub(crate) fn call(&self) {
         self.called.store(true, Ordering::Release);
         self.wakeup.notify();
