@@ -30,6 +30,22 @@ def connect(switch, options):
     return fy.Switch("sw", switch.address, options)
 
 
+async def refusal(switch, options):
+    """What the switch answers to a client that it refuses; empty if it takes the client.
+
+    On a busy machine gRPC's C core may read the switch's answer before it has noted that its own request is written. finsy then
+    reports an internal error of the client, without the answer, and has to ask again.
+    """
+    text, deadline = "Internal error from Core", time.monotonic() + PATIENCE
+    while "Internal error from Core" in text and time.monotonic() < deadline:
+        try:
+            async with connect(switch, options):
+                return ""
+        except Exception as error:
+            text = str(error)
+    return text
+
+
 async def all_of(entities):
     return [e async for e in entities]
 
@@ -645,15 +661,10 @@ class Hostile(unittest.IsolatedAsyncioTestCase):
         async with contextlib.AsyncExitStack() as stack:
             for n in range(64):
                 await stack.enter_async_context(connect(self.switch, BASIC(initial_election_id=1000 + n)))
-            with self.assertRaises(Exception) as caught:
-                await stack.enter_async_context(connect(self.switch, BASIC(initial_election_id=9000)))
-            self.assertIn("RESOURCE_EXHAUSTED", str(caught.exception))
+            self.assertIn("RESOURCE_EXHAUSTED", await refusal(self.switch, BASIC(initial_election_id=9000)))
 
     async def test_other_devices(self):
-        with self.assertRaises(Exception) as caught:
-            async with connect(self.switch, BASIC(device_id=5)):
-                pass
-        self.assertIn("NOT_FOUND", str(caught.exception))
+        self.assertIn("NOT_FOUND", await refusal(self.switch, BASIC(device_id=5)))
 
 
 class Encrypted(unittest.IsolatedAsyncioTestCase):
