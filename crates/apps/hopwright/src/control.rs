@@ -86,6 +86,9 @@ pub enum ControlError {
     /// The counter is one of a table's entries, which have no index.
     #[error("`{0}` counts the entries of a table: `entry_count` reads the count of one")]
     DirectCounter(String),
+    /// The meter is one of a table's entries, which have no index.
+    #[error("`{0}` meters the entries of a table: `entry_meter` reads the rates of one, `set_entry_meter` sets them")]
+    DirectMeter(String),
     /// The data plane refused the request: there is such an entry already, or none; the table is full; an index is too great.
     #[error(transparent)]
     Refused(#[from] RefusedError),
@@ -229,6 +232,25 @@ impl Control {
         Ok(self.inner().meter(self.meter_id(meter)?)?.set_rates(index, rates)?)
     }
 
+    /// Reads the rates of an entry's direct meter; `None` if it has none, and every packet is green. The entry's action does not matter.
+    ///
+    /// # Errors
+    /// There is no such entry, or the table has no direct meter.
+    pub fn entry_meter(&self, entry: &Entry) -> Result<Option<Rates>, ControlError> {
+        let (table, matches, priority) = entry.place(self.vdp.pipeline())?;
+        Ok(self.inner()[table].direct_meter(&matches, priority)?)
+    }
+
+    /// Sets the rates of an entry's direct meter and fills its buckets. With `None` every packet is green. The entry's action does not
+    /// matter.
+    ///
+    /// # Errors
+    /// As [`Control::entry_meter`], or a device that runs the program refuses it.
+    pub fn set_entry_meter(&self, entry: &Entry, rates: Option<Rates>) -> Result<(), ControlError> {
+        let (table, matches, priority) = entry.place(self.vdp.pipeline())?;
+        Ok(self.inner()[table].set_direct_meter(&matches, priority, rates)?)
+    }
+
     /// Sets the ports of a multicast group (from 1), each once and with the replication id 0; without ports there is no such group.
     ///
     /// # Errors
@@ -311,15 +333,9 @@ impl Control {
     }
 
     fn counter_id(&self, name: &str) -> Result<ExternId, ControlError> {
-        let pipeline = self.vdp.pipeline();
-        resolve::object(pipeline, name, "counter", |kind| matches!(kind, ExternKind::Counter { .. })).map_err(|error| {
-            match pipeline.extern_by_name(name).map(|id| &pipeline[id]) {
-                Some(object) if matches!(object.kind, ExternKind::DirectCounter { .. }) => {
-                    ControlError::DirectCounter(object.name.clone())
-                }
-                _ => error.into(),
-            }
-        })
+        let right = |kind: &ExternKind| matches!(kind, ExternKind::Counter { .. });
+        let of_entries = |kind: &ExternKind| matches!(kind, ExternKind::DirectCounter { .. });
+        self.object(name, "counter", right, of_entries, ControlError::DirectCounter)
     }
 
     fn register_id(&self, name: &str) -> Result<ExternId, ControlError> {
@@ -329,7 +345,26 @@ impl Control {
 
     fn meter_id(&self, name: &str) -> Result<ExternId, ControlError> {
         let right = |kind: &ExternKind| matches!(kind, ExternKind::Meter { .. });
-        Ok(resolve::object(self.vdp.pipeline(), name, "meter", right)?)
+        let of_entries = |kind: &ExternKind| matches!(kind, ExternKind::DirectMeter { .. });
+        self.object(name, "meter", right, of_entries, ControlError::DirectMeter)
+    }
+
+    /// The object of a name and kind. One whose cells are those of a table's entries has an error of its own.
+    fn object(
+        &self,
+        name: &str,
+        wanted: &str,
+        right: impl Fn(&ExternKind) -> bool,
+        of_entries: impl Fn(&ExternKind) -> bool,
+        direct: impl Fn(String) -> ControlError,
+    ) -> Result<ExternId, ControlError> {
+        let pipeline = self.vdp.pipeline();
+        resolve::object(pipeline, name, wanted, right).map_err(|error| {
+            match pipeline.extern_by_name(name).map(|id| &pipeline[id]) {
+                Some(object) if of_entries(&object.kind) => direct(object.name.clone()),
+                _ => error.into(),
+            }
+        })
     }
 
     fn table(&self, name: &str) -> Result<&dataplane::Table, ControlError> {

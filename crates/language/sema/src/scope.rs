@@ -65,11 +65,13 @@ impl<'a> Analyser<'a> {
     }
 
     pub(crate) fn duplicate(&mut self, name: &str, span: Span, first: Span) {
-        self.report(
-            Diagnostic::error("E0201", format!("`{name}` is declared twice"))
-                .at(span, "second declaration")
-                .related(first, "first declared here"),
-        );
+        let twice = Diagnostic::error("E0201", format!("`{name}` is declared twice"))
+            .at(span, "second declaration")
+            .related(first, "first declared here");
+        self.report(match span.file == first.file {
+            true => twice,
+            false => twice.help(format!("an included file has the name `{name}`: choose another here")),
+        });
     }
 
     /// The visible symbol of this name.

@@ -2,7 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use hopwright::{CloneSession, Control, ControlError, Count, Entry, Match, Number, Rates, RefusedError, ResolveError};
+use hopwright::{
+    CloneSession, Control, ControlError, Count, Entry, Match, Number, Rates, RefusedError, ResolveError, Runner,
+};
 
 use crate::{L2, program, sent};
 
@@ -238,6 +240,51 @@ fn what_is_wrong_has_its_type_and_says_what_there_is() {
         control.set_register("seen", 0, 0x10000),
         Err(ControlError::Refused(RefusedError::ValueWidth { width: 16, .. }))
     ));
+}
+
+/// An entry's meter is read and set by the entry; by index there is none, and the error says how.
+#[test]
+fn meters_of_entries() {
+    let text = "
+        #include <v1model.p4>
+        header frame_t { bit<8> kind; }
+        struct headers_t { frame_t frame; }
+        struct metadata_t { bit<8> color; }
+        parser P(packet_in p, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+            state start { p.extract(h.frame); transition accept; }
+        }
+        control V(inout headers_t h, inout metadata_t m) { apply { } }
+        control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+            direct_meter<bit<8>>(MeterType.packets) rate;
+            action forward() { rate.read(m.color); s.egress_spec = (bit<9>)m.color + 1; }
+            table kinds { key = { h.frame.kind: exact; } actions = { forward; NoAction; } meters = rate; }
+            apply { kinds.apply(); }
+        }
+        control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply { } }
+        control C(inout headers_t h, inout metadata_t m) { apply { } }
+        control D(packet_out p, in headers_t h) { apply { p.emit(h.frame); } }
+        V1Switch(P(), V(), I(), E(), C(), D()) main;
+    ";
+    let mut runner = hopwright::compile(text).unwrap().runner().unwrap();
+    let entry = Entry::new("kinds", "forward").key("kind", 7);
+    let error = runner.control().entry_meter(&entry).unwrap_err();
+    assert!(matches!(error, ControlError::Refused(RefusedError::NotFound(_))), "{error}");
+    runner.control().insert(&entry).unwrap();
+    assert_eq!(runner.control().entry_meter(&entry).unwrap(), None);
+    let port = |runner: &mut Runner| runner.send(0, &[7]).unwrap().sent[0].port;
+    assert_eq!(port(&mut runner), 1, "green");
+    // Room for one packet, and 1/1000 of one more each second.
+    let rates = Rates { cir: 1, cburst: 1, pir: 1, pburst: 1 };
+    runner.control().set_entry_meter(&entry, Some(rates)).unwrap();
+    assert_eq!(runner.control().entry_meter(&entry).unwrap(), Some(rates));
+    assert_eq!(port(&mut runner), 1, "green");
+    assert_eq!(port(&mut runner), 3, "red");
+    runner.control().set_entry_meter(&entry, None).unwrap();
+    assert_eq!(port(&mut runner), 1, "green again");
+    assert_eq!(
+        runner.control().meter("rate", 0).unwrap_err().to_string(),
+        "`I.rate` meters the entries of a table: `entry_meter` reads the rates of one, `set_entry_meter` sets them"
+    );
 }
 
 /// Keys of addresses, one of which is in two tables' names.
