@@ -64,7 +64,7 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=["demo", "up", "down"])
     parser.add_argument("--router", default="hopwright",
-                        help="hopwright (default), reference, or a command with {config} in it")
+                        help="hopwright (default), reference, arm64 (after make demo-arm64), or a command with {config} in it")
     parser.add_argument("--hardware", default="", metavar="ROUTERS",
                         help="in the demo, these routers' data plane is simulated hardware, which "
                              "`hopwright rtl p4/scion/border_router.p4 --simulation` has built")

@@ -1,6 +1,6 @@
 ### Demonstrations
 
-.PHONY: demo demo-switch demo-rina demo-fpga demo-recording
+.PHONY: demo demo-switch demo-rina demo-fpga demo-arm64 demo-recording
 
 ## demo: three SCION ASes in network namespaces, every border router ours (root)
 demo:
@@ -18,6 +18,15 @@ demo-fpga: hopwright interop-tools
 	@command -v verilator >/dev/null || tests/rtl/setup.sh
 	$(TARGET)/release/hopwright rtl p4/scion/border_router.p4 --simulation
 	python3 demo/run.py demo --hardware br111 --packets 200
+
+## demo-arm64: the SCION demonstration with all border routers on emulated 64-bit Arm machines, after make arm64-tools (root)
+# Emulated machines are slow, so there are fewer packets.
+ARM64 := $(TARGET)/aarch64-unknown-linux-gnu/release/hopwright
+demo-arm64: demo-tools
+	tests/packages.sh qemu-system-aarch64:qemu-system-arm depmod:kmod cpio:cpio
+	$(MAKE) ARCH=arm64 hopwright
+	tests/arm64/router.py prepare $(TARGET)/arm64-machine $(ARM64)
+	python3 demo/run.py demo --router arm64 --packets 500
 
 ## demo-recording: what `make demo` prints as a picture that moves, docs/pictures/demo.svg (root)
 demo-recording:

@@ -97,6 +97,8 @@ class Process:
             self._announcements = Announcements(log.with_suffix(".notify"))
             environment = {**environment, "NOTIFY_SOCKET": str(self._announcements.path)}
         self.companions = companions or []
+        # Whether it is a machine of its own, whose sockets cannot be seen.
+        self.has_machine = False
         self.command = command
         self.log = log
         prefix = ["ip", "netns", "exec", namespace.name] if namespace else []

@@ -16,8 +16,12 @@ import time
 from pathlib import Path
 
 from .netns import LabError, Namespace
-from .process import PATIENCE, Process
+from .process import PATIENCE, Process, wait_until
 from .reference import REPOSITORY, tool
+
+
+def _target() -> Path:
+    return Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
 
 
 def hopwright_binary() -> str:
@@ -25,8 +29,7 @@ def hopwright_binary() -> str:
     named = os.environ.get("HOPWRIGHT")
     if named:
         return named
-    target = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
-    path = target / "release" / "hopwright"
+    path = _target() / "release" / "hopwright"
     if not path.is_file():
         raise LabError(
             f"{path} is missing: run `cargo build --release -p hopwright-cli`, "
@@ -97,6 +100,8 @@ class RouterKind:
     a copy of its router.toml, for example `hopwright+ports="af_packet"+workers=2`;
     quotes around a word may be left out.
 
+    `arm64` is our router on an emulated machine, which `tests/arm64/router.py prepare` has made in target/arm64-machine.
+
     In a command line `{config}` stands for the path of router.toml and
     `{stats}`, where it appears, for the path of the statistics file.
     """
@@ -105,13 +110,17 @@ class RouterKind:
         self.choice = choice
         self._settings: list[str] = []
         # Whether it tells a service manager when it is ready.
-        self._announces = choice == "tenant" or choice.split("+")[0] == "hopwright"
+        self._announces = choice in ("tenant", "arm64") or choice.split("+")[0] == "hopwright"
         if choice == "reference":
             self.name = "reference"
             self._template = [tool("router"), "--config", "{config}"]
         elif choice == "tenant":
             self.name = choice
             self._template = [hopwright_binary(), "switch", "--config", "{switch}"]
+        elif choice == "arm64":
+            self.name = "hopwright, 64-bit Arm"
+            self._template = [str(REPOSITORY / "tests/arm64/router.py"), "run", str(_target() / "arm64-machine"),
+                              "--config", "{config}", "--stats", "{stats}"]
         elif choice.split("+")[0] == "hopwright":
             self.name = choice.replace('"', "")
             # Not at the plus within a value, as in `layout=1br+1aes`.
@@ -180,8 +189,10 @@ class RouterKind:
         if as_user:
             command = ["setpriv", "--reuid", as_user, "--regid", as_user, "--clear-groups",
                        "--inh-caps=-all", *command]
-        return Process(name, command, log, namespace=namespace, cpus=cpus, environment=environment,
-                       cwd=cwd, companions=companions, announces=self._announces, kept=kept)
+        process = Process(name, command, log, namespace=namespace, cpus=cpus, environment=environment,
+                          cwd=cwd, companions=companions, announces=self._announces, kept=kept)
+        process.has_machine = self.choice == "arm64"
+        return process
 
 
 def _packet_inputs(process: Process) -> tuple[int, int, int]:
@@ -213,6 +224,9 @@ def wait_ready(process: Process, timeout: float = PATIENCE, settle: float = 0.5)
     """
     for companion in process.companions:
         wait_ready(companion, timeout, settle)
+    if process.has_machine:
+        wait_until(f"{process.name} to be ready", lambda: process.check() or process.is_ready(), timeout)
+        return
     deadline = time.monotonic() + timeout
     last, since = (0, 0, 0), time.monotonic()
     while True:
