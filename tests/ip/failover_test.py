@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 
-from network_test import FRR, Failed, Node, Router, run, wait_for
+from network_test import Failed, Node, Router, run, wait_for
 
 # How long both are watched when their ways have changed, in seconds.
 AFTERWARDS = 2
@@ -105,8 +105,6 @@ class Lab:
             self.start_frr(name, number)
 
     def start_frr(self, name, number):
-        node = self[name]
-        run("chown", "frr:frr", node.folder)
         links = {"r": {"eth2": 10, "eth3": 20}}.get(name, {"eth1": 10})
         ospf = []
         for device, cost in links.items():
@@ -121,13 +119,7 @@ class Lab:
         else:
             bgp += [f" neighbor 10.0.{number}.1 remote-as 65001", f" neighbor 10.0.{number}.1 timers connect 1",
                     " address-family ipv4 unicast", f"  network {NETWORKS['BGP']}", " exit-address-family"]
-        for daemon, lines, options in (("zebra", [], []), ("ospfd", ospf, []), ("bgpd", bgp, ["-l", "0.0.0.0"])):
-            config = node.folder / f"{daemon}.conf"
-            config.write_text("\n".join(["log stdout", *lines]) + "\n")
-            run("chown", "frr:frr", config)
-            node.start(daemon, FRR / daemon, "-f", config, "--vty_socket", node.folder, "-z", node.folder / "zserv",
-                       "-i", node.folder / f"{daemon}.pid", "-A", "127.0.0.1", *options)
-            wait_for(f"{daemon} of {name}", lambda: (node.folder / f"{daemon}.vty").exists())
+        self[name].start_frr({"zebra": [], "ospfd": ospf, "bgpd": bgp})
 
     def configure(self, name, *lines):
         commands = [word for line in ("configure terminal", *lines) for word in ("-c", line)]

@@ -100,6 +100,19 @@ class Node:
         self.processes.append((name, process))
         return process
 
+    def start_frr(self, daemons):
+        """Starts daemons of FRR with the lines of their configurations, and waits until they take commands."""
+        run("chown", "frr:frr", self.folder)
+        for daemon, lines in daemons.items():
+            config = self.folder / f"{daemon}.conf"
+            config.write_text("\n".join(["log stdout", *lines]) + "\n")
+            run("chown", "frr:frr", config)
+            # BIRD may have the port of BGP over IPv6.
+            options = ["-l", "0.0.0.0"] if daemon == "bgpd" else []
+            self.start(daemon, FRR / daemon, "-f", config, "--vty_socket", self.folder, "-z", self.folder / "zserv",
+                       "-i", self.folder / f"{daemon}.pid", "-A", "127.0.0.1", *options)
+            wait_for(f"{daemon} of {self.name}", lambda: (self.folder / f"{daemon}.vty").exists())
+
     def log(self, name):
         return (self.folder / f"{name}.log").read_text()
 
@@ -221,8 +234,6 @@ class Lab:
         return active, [device for device, _ in links if device not in active]
 
     def start_frr(self, name, n):
-        node = self.nodes[name]
-        run("chown", "frr:frr", node.folder)
         active, passive = self.inner(name)
         ospf, bgp = [], []
         if name != "peer":
@@ -253,16 +264,8 @@ class Lab:
         bgp += [" exit-address-family", "exit"]
         # With next-hop objects, FRR 8.4 loses a path when a device loses its carrier and gets it back: the kernel removes the
         # next hop from its group, and zebra takes the group for installed. Linux routers between veth devices show the same.
-        daemons = {"zebra": (["no zebra nexthop kernel enable"], []), "ospfd": (ospf, []), "bgpd": (bgp, ["-l", "0.0.0.0"])}
-        for daemon, (lines, options) in daemons.items():
-            if daemon == "ospfd" and name == "peer":
-                continue
-            config = node.folder / f"{daemon}.conf"
-            config.write_text("\n".join(["log stdout", *lines]) + "\n")
-            run("chown", "frr:frr", config)
-            node.start(daemon, FRR / daemon, "-f", config, "--vty_socket", node.folder, "-z", node.folder / "zserv",
-                       "-i", node.folder / f"{daemon}.pid", "-A", "127.0.0.1", *options)
-            wait_for(f"{daemon} of {name}", lambda: (node.folder / f"{daemon}.vty").exists())
+        daemons = {"zebra": ["no zebra nexthop kernel enable"], **({} if name == "peer" else {"ospfd": ospf}), "bgpd": bgp}
+        self.nodes[name].start_frr(daemons)
 
     def start_bird(self, name, n):
         node = self.nodes[name]

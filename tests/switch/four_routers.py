@@ -26,7 +26,7 @@ OSKEN = ROOT / "tests/openflow/.venv/bin/python"
 sys.path.append(str(ROOT / "tests/ip"))
 
 import network_test as ip_lab  # noqa: E402
-from network_test import FRR, HOPWRIGHT, RECEIVE, SEND, Failed, Node, ping, run, wait_for  # noqa: E402
+from network_test import HOPWRIGHT, RECEIVE, SEND, Failed, Node, ping, run, wait_for  # noqa: E402
 
 PREFIX = f"hwsw{os.getpid()}-"
 SLICES = 4
@@ -247,15 +247,15 @@ class Network(dict):
                 lines += [f"interface {device}", " ip ospf area 0", " ip ospf passive", "exit"]
             lines += ["router ospf", f" ospf router-id 10.255.0.{n}", " timers throttle spf 50 100 1000",
                       *([" redistribute bgp"] if name == "v4" else []), "exit"]
-            self.frr(name, {"zebra": [], "ospfd": lines})
+            self[name].start_frr({"zebra": [], "ospfd": lines})
         bgp = ["no bgp ebgp-requires-policy", "timers bgp 3 9"]
-        self.frr("v4", {"bgpd": ["router bgp 65001", " bgp router-id 10.255.0.1", *(f" {line}" for line in bgp),
-                                 " neighbor 10.0.14.1 remote-as 65002", " neighbor 10.0.14.1 timers connect 1",
-                                 " address-family ipv4 unicast", "  network 10.0.1.0/24", "  redistribute ospf",
-                                 " exit-address-family", "exit"]})
-        self.frr("isp", {"zebra": [], "bgpd": ["router bgp 65002", " bgp router-id 10.255.0.9", *(f" {line}" for line in bgp),
-                                               " neighbor 10.0.14.2 remote-as 65001", " neighbor 10.0.14.2 timers connect 1",
-                                               " address-family ipv4 unicast", "  network 10.9.0.1/32", " exit-address-family", "exit"]})
+        self["v4"].start_frr({"bgpd": ["router bgp 65001", " bgp router-id 10.255.0.1", *(f" {line}" for line in bgp),
+                                       " neighbor 10.0.14.1 remote-as 65002", " neighbor 10.0.14.1 timers connect 1",
+                                       " address-family ipv4 unicast", "  network 10.0.1.0/24", "  redistribute ospf",
+                                       " exit-address-family", "exit"]})
+        self["isp"].start_frr({"zebra": [], "bgpd": ["router bgp 65002", " bgp router-id 10.255.0.9", *(f" {line}" for line in bgp),
+                                                     " neighbor 10.0.14.2 remote-as 65001", " neighbor 10.0.14.2 timers connect 1",
+                                                     " address-family ipv4 unicast", "  network 10.9.0.1/32", " exit-address-family", "exit"]})
         for n, (name, active, passive) in enumerate(
                 (("v6", ["v6b", "v6a"], ["v6h"]), ("ra", ["v6", "rb"], []), ("rb", ["v6", "ra"], ["h2"])), 1):
             interfaces = "".join(f'interface "{d}" {{ type ptp; hello 1; dead 4; cost {20 if d == "v6a" else 10}; }}; ' for d in active)
@@ -269,17 +269,6 @@ protocol ospf v3 {{ tick 1; ipv6 {{ import all; export none; }}; area 0 {{ {inte
                           "--ofp-tcp-listen-port", "6653", "os_ken.app.simple_switch_13")
         wait_for("P4Runtime", lambda: "P4Runtime" in self.switch.log("switch"))
         self.switch.write_splicing_entries()
-
-    def frr(self, name, daemons):
-        node = self[name]
-        run("chown", "frr:frr", node.folder)
-        for daemon, lines in daemons.items():
-            config = node.folder / f"{daemon}.conf"
-            config.write_text("\n".join(["log stdout", *lines]) + "\n")
-            run("chown", "frr:frr", config)
-            node.start(daemon, FRR / daemon, "-f", config, "--vty_socket", node.folder, "-z", node.folder / "zserv",
-                       "-i", node.folder / f"{daemon}.pid", "-A", "127.0.0.1")
-            wait_for(f"{daemon} of {name}", lambda: (node.folder / f"{daemon}.vty").exists())
 
     def start(self, daemon, name, config):
         node = self[name]
