@@ -7,4 +7,8 @@
 @pure
 extern T population_count<T>(in T value);
 
+// How many bits of a `bit<W>` are zeros above its highest one; W if it has no one.
+@pure
+extern T count_leading_zeros<T>(in T value);
+
 #endif

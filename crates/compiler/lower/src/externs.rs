@@ -176,6 +176,9 @@ impl Lowering<'_> {
         if let Some(done) = self.nic_function(name, call) {
             return done;
         }
+        if let Some(done) = self.defined_function(name, call) {
+            return done;
+        }
         let mut args = Arguments::new(self, call)?;
         let function = match name {
             _ if self.program.architecture().is_some_and(|a| a.drop.as_ref().is_some_and(|d| d.function == name)) => {

@@ -10,6 +10,7 @@ mod access;
 mod arguments;
 mod call;
 mod declarations;
+mod defined;
 mod expr;
 mod externs;
 mod ids;

@@ -88,7 +88,9 @@ impl Generator {
         let width = ty.width();
         match self.random.below(if self.config.extensions { 17 } else { 16 }) {
             16 if matches!(ty, Ty::Bits(_)) => {
-                format!("population_count({})", self.expr(ty, depth))
+                // By the width, so that programs of old seeds keep the rest.
+                let function = ["population_count", "count_leading_zeros"][width as usize % 2];
+                format!("{function}({})", self.expr(ty, depth))
             }
             0..=4 => {
                 let op = *self.random.pick(&["+", "-", "*", "&", "|", "^", "|+|", "|-|"]);

@@ -53,6 +53,7 @@ const FUNCTIONS: &[&str] = &[
     "update_checksum_with_payload",
     "adjust_checksum",
     "population_count",
+    "count_leading_zeros",
     "psa_clone_i2e",
     "psa_clone_e2e",
     "psa_resubmit",
@@ -164,6 +165,12 @@ impl<'a> Machine<'a> {
                 let ones = self.data(number).number().count_ones();
                 let ty = number.expr.map_or(Type::InfInt, |e| e.ty.clone());
                 return Ok(Value::Number(number::fit(ones.into(), &ty)));
+            }
+            ("count_leading_zeros", [number]) => {
+                let bits = self.data(number);
+                let zeros = bits.len() - bits.number().bits() as usize;
+                let ty = number.expr.map_or(Type::InfInt, |e| e.ty.clone());
+                return Ok(Value::Number(number::fit(zeros.into(), &ty)));
             }
             ("SelectByDirection", [direction, to_host, to_net]) => {
                 let to_host_wanted = matches!(direction.value, Value::Member(0));

@@ -1,0 +1,66 @@
+//! Extern functions that are defined by expressions over their arguments. All executors run them, and no one knows them.
+
+use hopwright_ir::{BinaryOp, Expr, ExprKind, Type};
+use hopwright_sema::hir;
+
+use crate::arguments::Arguments;
+use crate::value::{Value, binary};
+use crate::{Lowering, Result};
+
+/// What a function with one argument, a `bit<W>`, returns. The argument may be used any number of times. A computed value that is used
+/// more than once goes through [`Lowering::freeze`].
+type Definition = fn(&mut Lowering<'_>, Expr) -> Expr;
+
+/// The functions by the names in their declarations. A result has the type of the argument.
+static DEFINITIONS: &[(&str, Definition)] = &[("count_leading_zeros", count_leading_zeros)];
+
+impl Lowering<'_> {
+    /// Lowers a call of a function that is defined here; `None` if the function is not.
+    pub(crate) fn defined_function(&mut self, name: &str, call: &hir::Call) -> Option<Result<Option<Value>>> {
+        let (_, definition) = DEFINITIONS.iter().find(|(known, _)| *known == name)?;
+        Some(self.defined_call(*definition, call))
+    }
+
+    fn defined_call(&mut self, definition: Definition, call: &hir::Call) -> Result<Option<Value>> {
+        let mut args = Arguments::new(self, call)?;
+        args.check_number(self, 0)?;
+        let argument = args.scalar(self, 0)?;
+        let argument = self.freeze(argument);
+        let (ty, span) = (argument.ty, call.span);
+        let result = definition(self, argument);
+        Ok(Some(Value::Scalar(Expr { kind: ExprKind::Cast(Box::new(result)), ty, span })))
+    }
+}
+
+/// The number of zeros above the highest one. A binary search: the digits of the result say, from the first to the last, whether the
+/// higher half of what is left is zero.
+fn count_leading_zeros(lowering: &mut Lowering<'_>, value: Expr) -> Expr {
+    let (width, span) = (value.ty.width(), value.span);
+    // Ones below the value end the search in a value of zeros.
+    let mut left = (width + 1).next_power_of_two();
+    let ones = Expr::constant((num_bigint::BigUint::from(1u8) << (left - width)) - 1u8, Type::Bits(left - width), span);
+    let mut rest = binary(BinaryOp::Concat, value, ones, Type::Bits(left), span);
+    let mut digits: Option<Expr> = None;
+    while left > 1 {
+        let ty = Type::Bits(left / 2);
+        rest = lowering.freeze(rest);
+        let half = |lo: u32| {
+            let arg = Box::new(rest.clone());
+            Expr { kind: ExprKind::Slice { arg, hi: lo + left / 2 - 1, lo }, ty, span }
+        };
+        let (high, low) = (lowering.freeze(half(left / 2)), half(0));
+        let zero = binary(BinaryOp::Eq, high.clone(), Expr::constant(0u8, ty, span), Type::Bool, span);
+        let zero = lowering.freeze(zero);
+        let digit = Expr { kind: ExprKind::Cast(Box::new(zero.clone())), ty: Type::Bits(1), span };
+        rest = Expr { kind: ExprKind::Mux(Box::new(zero), Box::new(low), Box::new(high)), ty, span };
+        digits = Some(match digits {
+            Some(above) => {
+                let ty = Type::Bits(above.ty.width() + 1);
+                binary(BinaryOp::Concat, above, digit, ty, span)
+            }
+            None => digit,
+        });
+        left /= 2;
+    }
+    digits.unwrap_or(rest)
+}
