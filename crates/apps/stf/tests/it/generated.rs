@@ -135,7 +135,7 @@ fn generated_programs_for_psa() {
 #[test]
 fn generated_programs_for_tofino() {
     check(14_000..14_012, &Config::of(Architecture::Tna));
-    check(15_000..15_012, &Config { traffic: true, ..Config::of(Architecture::Tna) });
+    check(15_024..15_048, &Config { traffic: true, ..Config::of(Architecture::Tna) });
 }
 
 #[test]
