@@ -149,12 +149,12 @@ impl NextHops {
             self.hops.entry(id).and_modify(|hop| hop.references += 1);
             return Ok(id);
         }
-        let table = &program.control[program.next_hops];
         let id = self.free_hops.take().ok_or_else(|| full(program, program.next_hops))? as u16;
         let forward = forward(&key).filter(|_| !self.dark.contains(&key.port));
-        table.insert(entry(id, program.forward(forward)))?;
-        let selector = program.control.profile(selector(program))?;
-        selector.insert_member(id.into(), program.use_next_hop(id))?;
+        if let Err(error) = insert_hop(program, id, forward) {
+            self.free_hops.give(id.into());
+            return Err(error);
+        }
         // Packets of a next hop that had the number before.
         let packets = packets(program, id);
         self.hops.insert(id, Hop { key, forward, packets, references: 1 });
@@ -211,13 +211,16 @@ impl NextHops {
     fn make_group(&mut self, program: &Program, hops: &[(u16, u16)]) -> Result<u16, ControlError> {
         let selector = program.control.profile(selector(program))?;
         let id = self.free_groups.take().ok_or_else(|| full(program, program.groups))? as u16;
-        selector.insert_group(id.into(), self.members(hops))?;
-        let table = &program.control[program.groups];
-        if let Err(error) = table.insert_target(group_key(id), 0, EntryTarget::Group(id.into())) {
+        let made = selector.insert_group(id.into(), self.members(hops)).and_then(|()| {
+            let table = &program.control[program.groups];
+            table
+                .insert_target(group_key(id), 0, EntryTarget::Group(id.into()))
+                .or_else(|error| selector.delete_group(id.into()).and(Err(error)))
+        });
+        if made.is_err() {
             self.free_groups.give(id.into());
-            return selector.delete_group(id.into()).and(Err(error));
         }
-        Ok(id)
+        made.map(|()| id)
     }
 
     /// One reference less.
@@ -291,6 +294,16 @@ impl NextHops {
         let members = members.map(|(id, weight)| (u32::from(*id), u32::from(*weight))).collect();
         Group { members, max_size: 0, counts_members: false }
     }
+}
+
+/// Writes a next hop and the member of the selector that uses it; both or neither.
+fn insert_hop(program: &Program, id: u16, forward: Option<Forward>) -> Result<(), ControlError> {
+    let table = &program.control[program.next_hops];
+    table.insert(entry(id, program.forward(forward)))?;
+    let selector = program.control.profile(selector(program))?;
+    selector
+        .insert_member(id.into(), program.use_next_hop(id))
+        .or_else(|error| table.delete(&[exact(id)], 0).and(Err(error)))
 }
 
 /// Packets that went to a next hop.
