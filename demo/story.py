@@ -30,7 +30,7 @@ class Loads:
         return {
             name: (router.process.cpu_seconds(),
                    sum(port["rx_packets"] for port in router.port_counters().values()))
-            for name, router in self._network.routers.items()
+            for name, router in self._network.routers.items() if not router.process.has_machine
         }
 
     def nanoseconds_per_packet(self) -> dict[str, float]:
@@ -107,7 +107,7 @@ def show_picture(network: Network, page: Page) -> None:
         page.line(text)
 
 
-def router_row(router: RunningRouter, cpu: float) -> tuple[list[str], list[str]]:
+def router_row(router: RunningRouter, cpu: float | None) -> tuple[list[str], list[str]]:
     """One table row and the notes below the table."""
     stats = router.stats()
     received = sum(port["rx_packets"] for port in router.port_counters().values())
@@ -132,7 +132,7 @@ def show_routers(network: Network, page: Page, cpu: dict[str, float], simulated:
     page.line("".join(f"{c:>{w}}" for c, w in zip(columns, widths)))
     notes: list[str] = []
     for name, router in network.routers.items():
-        row, more = router_row(router, cpu.get(name, 0.0))
+        row, more = router_row(router, cpu.get(name))
         notes += more
         page.line("".join(f"{c:>{w}}" for c, w in zip(row, widths)))
     page.line()

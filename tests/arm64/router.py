@@ -60,10 +60,13 @@ def prepare(folder: pathlib.Path, command: pathlib.Path) -> None:
     libraries = sysroot / "lib/aarch64-linux-gnu"
     more = {f"lib/aarch64-linux-gnu/{name}": libraries / name for name in LIBRARIES if (libraries / name).exists()}
     more["lib/ld-linux-aarch64.so.1"] = libraries / "ld-linux-aarch64.so.1"
-    more["bin/hopwright"] = command
+    more["bin/hopwright"] = folder / "hopwright"
+    subprocess.run(["aarch64-linux-gnu-objcopy", "--strip-debug", str(command), str(folder / "hopwright")], check=True)
     image = machine.unpack_kernel(folder, "arm64")
     machine.first_files(folder, image.name.removeprefix("vmlinuz-"), INIT, sysroot / "bin/busybox", MODULES, more)
-    shutil.copy(image, folder / "vmlinuz")
+    shutil.move(image, folder / "vmlinuz")
+    for name in ("kernel", "first", "sysroot"):
+        shutil.rmtree(folder / name)
 
 
 def ip(*words: str) -> str:

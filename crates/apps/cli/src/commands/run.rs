@@ -96,6 +96,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// Fills tables from a file: lines of a packet test, or commands of `simple_switch_CLI`.
+#[cfg(feature = "bench")]
 pub(crate) fn load_entries(file: &Path, vdp: &Arc<VirtualDataPlane>) -> Result<(), Failure> {
     load(file, vdp, None)
 }
