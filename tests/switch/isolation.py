@@ -73,6 +73,7 @@ device_id = 3
 name = "black"
 program = "{root}/tests/switch/guest.p4"
 entries = "guest.stf"
+memory = "64M"
 {more}
 ports = { 1 = "sw4", 2 = "sw5", 3 = "sw2", 4 = "sw3" }
 match = [{ port = "sw4" }, { mac = "02:00:00:00:00:bb" }]
@@ -313,7 +314,58 @@ def pipelines():
         time.sleep(max(0, begun + 1 - time.monotonic()))
 
 
-CONTROLLERS = {f.__name__: f for f in (churn, reads, junk, packets_out, pipelines)}
+def until_refused(requests):
+    """Sends requests until one would exceed black's memory."""
+    import grpc
+
+    for send, request in requests:
+        try:
+            send(request)
+        except grpc.RpcError as error:
+            assert "tenant black may have" in error.details(), error
+            return
+        yield 1
+    raise AssertionError("black has more memory than it may have")
+
+
+def hoard():
+    """Asks for more memory than it may have, in all ways, and takes all that there is: enormous registers, programs that just fit one after
+    the other, entries and multicast groups until there is no room."""
+    controller = Controller()
+    p4r, program = controller.p4r, (HERE / "guest.p4").read_text()
+    cells = lambda count: program.replace("bit<32> key;", f"bit<32> key;\n    register<bit<64>>({count}) cells;").replace(
+        "        churned.apply();", "        cells.write(hdr.guest.serial, 1);\n        churned.apply();")
+    too_large = [controller.pipeline(cells(count)) for count in ((1 << 32) - 1, 1 << 23)]
+    entries = [controller.updates(p4r.Update.INSERT, range(at, at + 1000)) for at in range(0, 200_000, 1000)]
+    replicas = [p4r.Replica(egress_port=2, instance=n) for n in range(1000)]
+
+    def group(number):
+        group = p4r.MulticastGroupEntry(multicast_group_id=number, replicas=replicas)
+        entity = p4r.Entity(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(multicast_group_entry=group))
+        update = p4r.Update(type=p4r.Update.INSERT, entity=entity)
+        return p4r.WriteRequest(device_id=BLACK, election_id=controller.election, updates=[update]).SerializeToString()
+
+    groups = [group(number) for number in range(2, 2000)]
+    for number in itertools.count():
+        for request in too_large:
+            yield from until_refused([(controller.set_pipeline, request)])
+        for writes in (entries, groups):
+            controller.set_pipeline(controller.pipeline(cells((1 << 20) + number % 100)))
+            yield 1
+            yield from until_refused((controller.write, request) for request in writes)
+
+
+def deaf():
+    """Has the stream that packets are sent to, and reads none of them."""
+    controller = Controller()
+    while True:
+        # gRPC reads ahead no further than one message and its window.
+        assert controller.answers.is_active()
+        yield 1
+        time.sleep(0.01)
+
+
+CONTROLLERS = {f.__name__: f for f in (churn, reads, junk, packets_out, pipelines, hoard, deaf)}
 
 
 def control(name):
@@ -403,6 +455,8 @@ ATTACKS = [
     Attack("junk requests", [], ["junk"], short=False),
     Attack("packets out", [], ["packets_out"], short=False),
     Attack("programs", [packets(0)], ["pipelines"], rate=0.1),
+    Attack("memory", [packets(0)], ["hoard"], rate=0.1),
+    Attack("unread packets in", [packets(8)], ["deaf"]),
     Attack("reloads", [packets(0)], rate=0.1, reload=True, short=False),
     Attack("everything", [packets(n) for n in range(11)], ["churn", "junk", "reads"], rate=0.03, reload=True),
 ]

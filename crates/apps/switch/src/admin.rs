@@ -3,12 +3,14 @@
 //! Who may write to the socket administers the switch: it belongs to the user of the switch and has mode 0600. P4Runtime clients can do
 //! nothing of this.
 
+use std::fmt::Display;
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -18,7 +20,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::config::{Limits, Quantity};
+use crate::config::{Bytes, Limits, Quantity};
 use crate::metrics::{DROPS, table_entries};
 use crate::run::{Command, SwitchError};
 use crate::running::{Hosted, Running};
@@ -63,6 +65,9 @@ pub enum Request {
         bits: Option<String>,
         /// Its share.
         share: Option<u32>,
+        /// Memory, as [`Bytes`], or [`NO_LIMIT`]: an equal share of what other tenants leave.
+        #[serde(default)]
+        memory: Option<String>,
     },
 }
 
@@ -197,11 +202,12 @@ pub(crate) fn carry_out(running: &mut Running, request: Request) -> Answer {
             running.hosted(&tenant).ok_or_else(|| missing(&tenant))?;
             done(running.change(running.config().without_tenant(&tenant)))
         }
-        Request::Limit { tenant, packets, bits, share } => {
+        Request::Limit { tenant, packets, bits, share, memory } => {
             let now = running.hosted(&tenant).ok_or_else(|| missing(&tenant))?.config.limits;
             let limits = Limits {
-                packets: rate(packets.as_deref(), now.packets)?,
-                bits: rate(bits.as_deref(), now.bits)?,
+                memory: quantity(memory.as_deref(), now.memory, |Bytes(value)| value)?,
+                packets: quantity(packets.as_deref(), now.packets, |Quantity(value)| value)?,
+                bits: quantity(bits.as_deref(), now.bits, |Quantity(value)| value)?,
                 share: share.unwrap_or(now.share),
                 ..now
             };
@@ -211,11 +217,15 @@ pub(crate) fn carry_out(running: &mut Running, request: Request) -> Answer {
     }
 }
 
-fn rate(requested: Option<&str>, now: Option<u64>) -> Result<Option<u64>, String> {
+fn quantity<T: FromStr<Err: Display>>(
+    requested: Option<&str>,
+    now: Option<u64>,
+    number: impl Fn(T) -> u64,
+) -> Result<Option<u64>, String> {
     match requested {
         None => Ok(now),
         Some(NO_LIMIT) => Ok(None),
-        Some(text) => text.parse().map(|Quantity(value)| Some(value)).map_err(|e| e.to_string()),
+        Some(text) => text.parse().map(|value| Some(number(value))).map_err(|e: T::Err| e.to_string()),
     }
 }
 
@@ -228,6 +238,7 @@ fn summary(hosted: &Hosted) -> Value {
         "device_id": config.device_id,
         "ports": config.ports,
         "limits": limits(&config.limits),
+        "memory": { "held": hosted.tenant.memory(), "limit": hosted.tenant.limits().memory },
         "received": stats.rx_packets,
         "sent": stats.tx_packets,
         "dropped": dropped,
@@ -235,7 +246,7 @@ fn summary(hosted: &Hosted) -> Value {
 }
 
 fn limits(limits: &Limits) -> Value {
-    json!({ "packets": limits.packets, "bits": limits.bits, "share": limits.share, "frames": limits.frames })
+    json!({ "packets": limits.packets, "bits": limits.bits, "share": limits.share, "frames": limits.frames, "memory": limits.memory })
 }
 
 fn details(hosted: &Hosted) -> Value {

@@ -8,6 +8,7 @@ use hopwright_agent::Kinds;
 use hopwright_dataplane::{EngineKind, FrameSize, SwitchBuilder, VirtualDataPlane};
 
 use crate::config::{Config, ConfigError};
+use crate::memory::Shares;
 use crate::running::spec;
 
 /// Separates a file from one with another tenant.
@@ -70,9 +71,12 @@ impl Configs {
         let numbers: BTreeMap<String, u32> = config.ports.iter().cloned().zip(0..).collect();
         let builder = SwitchBuilder::without_tenants().pool(0, FrameSize::for_mtu(68)).batch(config.switch.batch);
         let (switch, _worker) = builder.build().expect("a switch");
+        let shares = Shares::of(config).expect("memory was checked");
         for tenant in &config.tenants {
             assert!(tenant.limits.check().is_ok(), "{:?}", tenant.limits);
-            let mut spec = spec(tenant, &numbers, self.vdp.clone());
+            let mut spec = spec(tenant, &numbers, shares, self.vdp.clone());
+            // The program is not the tenant's.
+            spec.limits.memory = None;
             spec.cpu_queue = spec.cpu_queue.min(QUEUE);
             switch.add_tenant(&spec).unwrap_or_else(|error| panic!("tenant `{}`: {error}", tenant.name));
         }

@@ -12,6 +12,7 @@ mod cells;
 pub mod config;
 #[doc(hidden)]
 pub mod fuzz;
+mod memory;
 mod metrics;
 mod program;
 mod run;

@@ -123,6 +123,12 @@ fn resources(text: &mut Text, tenants: &[Shown]) {
     for (tenant, l) in limits() {
         l.bits.iter().for_each(|rate| text.sample(&[("tenant", tenant)], rate.per_second));
     }
+    text.gauge("hopwright_tenant_memory_bytes", "Memory that a tenant has.");
+    tenants.iter().for_each(|t| text.sample(&[("tenant", t.tenant.name())], t.tenant.memory()));
+    text.gauge("hopwright_tenant_limit_memory_bytes", "Memory that a tenant may have.");
+    for (tenant, l) in limits() {
+        l.memory.iter().for_each(|memory| text.sample(&[("tenant", tenant)], *memory));
+    }
     text.gauge("hopwright_table_entries", "Entries in a table of a tenant's program.");
     for t in tenants {
         let vdp = t.tenant.vdp();

@@ -22,6 +22,25 @@ pub(crate) struct Compiled {
     source: Source,
 }
 
+/// Programs that were compiled, each of them once.
+#[derive(Default)]
+pub(crate) struct Programs(Vec<Arc<Compiled>>);
+
+impl Programs {
+    /// The program of a source.
+    ///
+    /// # Errors
+    /// As [`Compiled::new`].
+    pub(crate) fn compile(&mut self, source: &Source) -> Result<Arc<Compiled>, String> {
+        if let Some(there) = self.0.iter().find(|compiled| compiled.source == *source) {
+            return Ok(there.clone());
+        }
+        let new = Arc::new(Compiled::new(source)?);
+        self.0.push(new.clone());
+        Ok(new)
+    }
+}
+
 impl Compiled {
     /// Compiles a program.
     ///

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hopwright_agent::Kinds;
 use hopwright_agent::hand_over::{HandOver, HandOverError, Heir, Life, Workers};
-use hopwright_dataplane::{Switch, wait};
+use hopwright_dataplane::{FrameSize, MemoryExceeded, Switch, TenantSpec, wait};
 use hopwright_host::http::{self, Listener};
 use hopwright_p4runtime::ServeError;
 use hopwright_ports::DeviceError;
@@ -18,9 +18,10 @@ use hopwright_ports::opener::OpenerError;
 use crate::admin::{self, Answer, Request};
 use crate::agent;
 use crate::config::{Config, ConfigError};
+use crate::memory::{self, Shares};
 use crate::metrics;
-use crate::program::Compiled;
-use crate::running::{Running, Tenants};
+use crate::program::Programs;
+use crate::running::{Running, Tenants, urgent_cpu_port};
 use crate::succession::Process;
 
 /// How often the switch's health is looked at.
@@ -52,6 +53,10 @@ pub enum SwitchError {
     Admin(#[from] admin::AdminError),
     #[error("{0}")]
     Start(String),
+    #[error("{0}")]
+    Memory(String),
+    #[error(transparent)]
+    MemoryExceeded(#[from] MemoryExceeded),
     #[error("{0} has changed: that needs a restart")]
     NeedsRestart(&'static str),
     #[error("there is no tenant `{0}`")]
@@ -86,10 +91,15 @@ pub enum Command {
 /// If the switch would not start.
 pub fn check(file: &Path, kinds: Kinds) -> Result<Vec<String>, SwitchError> {
     let config = Config::load(file, kinds)?;
-    let mut lines = Vec::new();
+    let (mut lines, mut programs) = (Vec::new(), Programs::default());
+    let shares = Shares::of(&config).map_err(SwitchError::Memory)?;
+    let frames = FrameSize::for_mtu(config.switch.mtu).with_headroom(config.switch.headroom);
     for tenant in &config.tenants {
         let wrong = |message: String| SwitchError::Program { tenant: tenant.name.clone(), message };
-        let compiled = Compiled::new(&tenant.program).map_err(wrong)?;
+        let compiled = programs.compile(&tenant.program).map_err(wrong)?;
+        let (ports, queue) = ([Some(tenant.cpu_port), urgent_cpu_port(tenant)], tenant.cpu_queue);
+        let needs = TenantSpec::needs(&compiled.program.pipeline, ports, queue, frames, 1);
+        memory::check(&tenant.name, needs, shares.limit(tenant.limits.memory))?;
         compiled.data_plane().map_err(wrong)?;
         if let Some(agent) = &tenant.agent {
             let wrong = |message: String| SwitchError::Agent { tenant: tenant.name.clone(), message };
@@ -119,6 +129,9 @@ pub fn run(
     starting: &Starting<'_>,
 ) -> Result<(), SwitchError> {
     let config = Config::load(file, kinds)?;
+    if let Err(error) = wait::allow_descriptors() {
+        tracing::warn!(%error, "cannot raise the limit on open descriptors");
+    }
     let path = config.switch.socket.clone();
     let open_socket = || Ok::<_, SwitchError>(admin::Socket::open(&path, tell.clone())?);
     // First of all, because it tells that another switch is running.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopwright_agent::hand_over::Heir;
 use hopwright_dataplane::{
-    Limits, Rate, Rule, Switch, SwitchBuilder, Tenant, TenantPorts, TenantSpec, VirtualDataPlane, Worker,
+    Limits, Rate, Rule, Switch, SwitchBuilder, Tenant, TenantPorts, TenantSpec, VirtualDataPlane, Worker, free_memory,
 };
 use hopwright_p4runtime::{Access, Client, Device, Options, Server, Tls};
 use hopwright_ports::opener::{Opened, Opener};
@@ -18,8 +18,9 @@ use hopwright_telemetry::{Interfaces, Numbers, gnmi};
 
 use crate::SwitchError;
 use crate::agent::{self, Agent};
-use crate::config::{self, Config};
-use crate::program::Compiled;
+use crate::config::{self, Config, SwitchSettings};
+use crate::memory::{self, Shares};
+use crate::program::{Compiled, Programs};
 use crate::succession::{self, Inherited};
 
 /// The shortest time that a rate's burst covers, as a part of a second: a worker that sleeps or is interrupted takes up what came
@@ -38,7 +39,7 @@ pub(crate) struct Hosted {
     pub config: config::Tenant,
     pub tenant: Arc<Tenant>,
     pub device: Option<Arc<Device>>,
-    program: Compiled,
+    program: Arc<Compiled>,
     pub agent: Agent,
 }
 
@@ -89,10 +90,14 @@ pub(crate) struct Running {
     inherited: BTreeMap<String, Inherited>,
 }
 
+/// A program that a tenant is to have, and a data plane for it.
+type NewProgram = (Arc<Compiled>, Arc<VirtualDataPlane>);
+
 /// A prepared change.
 struct Prepared {
+    shares: Shares,
     /// By tenant: what is new.
-    programs: BTreeMap<String, (Compiled, Arc<VirtualDataPlane>)>,
+    programs: BTreeMap<String, NewProgram>,
     /// By device.
     ports: BTreeMap<String, Opened>,
 }
@@ -203,6 +208,8 @@ impl Running {
         let mut changes = Changes::new();
         let result = self.apply(config, prepared, &mut changes);
         self.publish();
+        // Of what was removed, and of compiling.
+        free_memory::give_back();
         match result {
             Ok(()) => Ok(changes),
             Err(error) if changes.is_empty() => Err(error),
@@ -212,12 +219,42 @@ impl Running {
 
     /// Changes what a tenant may use, until the next change of its configuration.
     pub(crate) fn set_limits(&mut self, name: &str, limits: config::Limits) -> Result<(), SwitchError> {
-        let hosted = self.hosted.iter_mut().find(|h| h.config.name == name);
-        let hosted = hosted.ok_or_else(|| SwitchError::NoSuchTenant(name.into()))?;
-        hosted.tenant.set_limits(limits_of(&limits))?;
-        hosted.config.limits = limits;
-        if let Some(tenant) = self.config.tenants.iter_mut().find(|t| t.name == name) {
-            tenant.limits = limits;
+        let mut config = self.config.clone();
+        let tenant = config.tenants.iter_mut().find(|t| t.name == name);
+        tenant.ok_or_else(|| SwitchError::NoSuchTenant(name.into()))?.limits = limits;
+        let shares = Shares::of(&config).map_err(SwitchError::Memory)?;
+        // The other tenants' shares change, too.
+        self.divide(&config, shares, |_| false)?;
+        for hosted in self.hosted.iter_mut().filter(|hosted| hosted.config.name == name) {
+            hosted.tenant.set_limits(limits_of(&limits, shares))?;
+            hosted.config.limits = limits;
+        }
+        self.config = config;
+        Ok(())
+    }
+
+    /// Gives the tenants that stay the memory that they may have. Those of which a program is to be replaced get the greater of both
+    /// limits, until they have it.
+    ///
+    /// # Errors
+    /// One has more already; then nothing was changed.
+    fn divide(&self, config: &Config, shares: Shares, replaced: impl Fn(&str) -> bool) -> Result<(), SwitchError> {
+        let mut before = Vec::new();
+        for hosted in &self.hosted {
+            let Some(new) = config.tenant(&hosted.config.name) else { continue };
+            let limits = hosted.tenant.limits();
+            let mut memory = Some(shares.limit(new.limits.memory));
+            if replaced(&new.name) {
+                memory = memory.max(limits.memory);
+            }
+            if let Err(error) = hosted.tenant.set_limits(Limits { memory, ..limits }) {
+                for (tenant, limits) in before {
+                    let restored: Result<(), _> = Tenant::set_limits(tenant, limits);
+                    restored.unwrap_or_else(|error| tracing::error!("a limit cannot be restored: {error}"));
+                }
+                return Err(error.into());
+            }
+            before.push((&*hosted.tenant, limits));
         }
         Ok(())
     }
@@ -226,7 +263,8 @@ impl Running {
         let stays = |device: &&String| new.ports.contains(device);
         let other_queues = |device: &String| self.config.queues.get(device) != new.queues.get(device);
         let service = |config: &Config| config.p4runtime.as_ref().map(|p| (p.address, p.tls.clone()));
-        let key = if self.config.switch != new.switch {
+        let settings = |config: &Config| SwitchSettings { memory: None, ..config.switch.clone() };
+        let key = if settings(&self.config) != settings(new) {
             "[switch]"
         } else if self.config.metrics != new.metrics {
             "[metrics]"
@@ -242,10 +280,12 @@ impl Running {
 
     /// Compiles programs and opens devices that are new.
     fn prepare(&self, config: &Config) -> Result<Prepared, SwitchError> {
-        let mut prepared = Prepared { programs: BTreeMap::new(), ports: BTreeMap::new() };
+        let shares = Shares::of(config).map_err(SwitchError::Memory)?;
+        let mut prepared = Prepared { shares, programs: BTreeMap::new(), ports: BTreeMap::new() };
+        let mut programs = Programs::default();
         for tenant in &config.tenants {
             let wrong = |message: String| SwitchError::Program { tenant: tenant.name.clone(), message };
-            let compiled = Compiled::new(&tenant.program).map_err(wrong)?;
+            let compiled = programs.compile(&tenant.program).map_err(wrong)?;
             let old = self.hosted(&tenant.name).filter(|old| !needs_new_tenant(&old.config, tenant));
             if let Some(agent) = &tenant.agent
                 && old.is_none_or(|old| old.config.agent != tenant.agent)
@@ -256,7 +296,12 @@ impl Running {
             if old.is_some_and(|old| old.program.same(&compiled)) {
                 continue;
             }
+            let may = shares.limit(tenant.limits.memory);
+            // Before anything is allocated; then with machine code and entries.
+            let (ports, queue) = ([Some(tenant.cpu_port), urgent_cpu_port(tenant)], tenant.cpu_queue);
+            memory::check(&tenant.name, self.switch.needs(&compiled.program.pipeline, ports, queue), may)?;
             let vdp = compiled.data_plane().map_err(wrong)?;
+            memory::check(&tenant.name, self.switch.needs_with(&vdp, ports, queue), may)?;
             prepared.programs.insert(tenant.name.clone(), (compiled, vdp));
         }
         for device in config.ports.iter().filter(|device| !self.numbers.contains_key(*device)) {
@@ -273,6 +318,8 @@ impl Running {
     }
 
     fn apply(&mut self, new: Config, mut prepared: Prepared, changes: &mut Changes) -> Result<(), SwitchError> {
+        let shares = prepared.shares;
+        self.divide(&new, shares, |tenant| prepared.programs.contains_key(tenant))?;
         // What goes, or makes room for another of its name.
         for old in std::mem::take(&mut self.hosted) {
             match new.tenant(&old.config.name) {
@@ -301,10 +348,10 @@ impl Running {
         for tenant in &new.tenants {
             let program = prepared.programs.remove(&tenant.name);
             match self.hosted.iter().position(|h| h.config.name == tenant.name) {
-                Some(at) => self.update(at, tenant, program, changes)?,
+                Some(at) => self.update(at, tenant, shares, program, changes)?,
                 None => {
-                    let Some((compiled, vdp)) = program else { continue };
-                    self.add(tenant, compiled, vdp, changes)?;
+                    let Some(program) = program else { continue };
+                    self.add(tenant, shares, program, changes)?;
                 }
             }
         }
@@ -328,14 +375,14 @@ impl Running {
     fn add(
         &mut self,
         config: &config::Tenant,
-        program: Compiled,
-        vdp: Arc<VirtualDataPlane>,
+        shares: Shares,
+        (program, vdp): NewProgram,
         changes: &mut Changes,
     ) -> Result<(), SwitchError> {
         if let Some((_, name)) = agent::own_port(config) {
             self.numbers.insert(name, self.free_number());
         }
-        let tenant = self.switch.add_tenant(&spec(config, &self.numbers, vdp))?;
+        let tenant = self.switch.add_tenant(&spec(config, &self.numbers, shares, vdp))?;
         warn_of_headroom(&tenant);
         let mut hosted = Hosted { config: config.clone(), tenant, device: None, program, agent: Agent::default() };
         let served = self.serve_tenant(&mut hosted).and_then(|()| self.start_agent(&hosted));
@@ -363,7 +410,8 @@ impl Running {
         &mut self,
         at: usize,
         new: &config::Tenant,
-        program: Option<(Compiled, Arc<VirtualDataPlane>)>,
+        shares: Shares,
+        program: Option<NewProgram>,
         changes: &mut Changes,
     ) -> Result<(), SwitchError> {
         let hosted = &mut self.hosted[at];
@@ -387,8 +435,9 @@ impl Running {
             hosted.program = compiled;
             changes.push(format!("tenant {name}: another program"));
         }
+        // The memory may be an equal share, which others change.
+        hosted.tenant.set_limits(limits_of(&new.limits, shares))?;
         if hosted.config.limits != new.limits {
-            hosted.tenant.set_limits(limits_of(&new.limits))?;
             changes.push(format!("tenant {name}: other limits"));
         }
         let other_id = hosted.config.device_id != new.device_id;
@@ -465,7 +514,12 @@ pub(crate) fn load(device: &Device, tenant: &str, saved: &[u8]) -> Result<(), Sw
 }
 
 /// A tenant on a switch with devices of these numbers.
-pub(crate) fn spec(config: &config::Tenant, numbers: &BTreeMap<String, u32>, vdp: Arc<VirtualDataPlane>) -> TenantSpec {
+pub(crate) fn spec(
+    config: &config::Tenant,
+    numbers: &BTreeMap<String, u32>,
+    shares: Shares,
+    vdp: Arc<VirtualDataPlane>,
+) -> TenantSpec {
     let number = |device: &String| numbers.get(device).copied();
     let rule = |rule: &config::Match| Rule {
         port: rule.port.as_ref().and_then(number),
@@ -486,12 +540,17 @@ pub(crate) fn spec(config: &config::Tenant, numbers: &BTreeMap<String, u32>, vdp
     TenantSpec {
         ports: TenantPorts::Numbered(ports),
         cpu_port: Some(config.cpu_port),
-        urgent_cpu_port: config.agent.as_ref().and_then(|agent| agent.kind.needs().urgent_cpu_port),
+        urgent_cpu_port: urgent_cpu_port(config),
         cpu_queue: config.cpu_queue,
         rules,
-        limits: limits_of(&config.limits),
+        limits: limits_of(&config.limits, shares),
         ..TenantSpec::new(config.name.clone(), vdp)
     }
+}
+
+/// The port of packets of a tenant that its agent gets by a queue of their own.
+pub(crate) fn urgent_cpu_port(config: &config::Tenant) -> Option<u32> {
+    config.agent.as_ref().and_then(|agent| agent.kind.needs().urgent_cpu_port)
 }
 
 fn warn_of_headroom(tenant: &Tenant) {
@@ -507,7 +566,7 @@ fn needs_new_tenant(old: &config::Tenant, new: &config::Tenant) -> bool {
         != (&new.ports, &new.rules, new.cpu_port, new.cpu_queue, kind(new))
 }
 
-pub(crate) fn limits_of(limits: &config::Limits) -> Limits {
+fn limits_of(limits: &config::Limits, shares: Shares) -> Limits {
     let rate = |per_second: Option<u64>, smallest: u64| {
         per_second.map(|per_second| Rate { per_second, burst: (per_second / BURST).max(smallest) })
     };
@@ -517,6 +576,7 @@ pub(crate) fn limits_of(limits: &config::Limits) -> Limits {
         weight: limits.share,
         frames: limits.frames,
         passes: Some(limits.passes.unwrap_or(PASSES)),
+        memory: Some(shares.limit(limits.memory)),
     }
 }
 

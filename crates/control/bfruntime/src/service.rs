@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use hopwright_control::{Entity, Update};
@@ -47,11 +47,14 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(50);
 
 type Sender = mpsc::Sender<std::result::Result<StreamMessageResponse, Status>>;
 
+/// What was written to devices, by their ids, until they are gone.
+type States = Arc<Mutex<HashMap<u64, (Weak<Device>, Arc<Mutex<State>>)>>>;
+
 /// Serves devices.
 #[derive(Clone)]
 pub(crate) struct Service {
     devices: Devices,
-    states: Arc<Mutex<HashMap<u64, Arc<Mutex<State>>>>>,
+    states: States,
     clients: Clients,
 }
 
@@ -91,8 +94,10 @@ impl Service {
         self.devices.reach(request.extensions(), u64::from(id)).map_err(Failure::status)
     }
 
-    fn state(&self, device: &Device) -> Arc<Mutex<State>> {
-        lock(&self.states).entry(device.id()).or_default().clone()
+    fn state(&self, device: &Arc<Device>) -> Arc<Mutex<State>> {
+        let mut states = lock(&self.states);
+        states.retain(|_, (of, _)| of.strong_count() > 0);
+        states.entry(device.id()).or_insert_with(|| (Arc::downgrade(device), Arc::default())).1.clone()
     }
 }
 
@@ -185,15 +190,25 @@ fn apply_all(
         let streams = generators.into_iter().map(|(id, stream)| (id, stream.map(|stream| *stream))).collect();
         device.tenant().generate(streams).map_err(|error| exhausted(error.to_string()))
     };
-    let results = device.write_batch(&writes, packets, begin_generators)?;
+    // All that is written, until it is known what it replaces.
+    let vdp = device.tenant().vdp();
+    let (account, bytes) = (vdp.control().account(), changes.iter().map(Change::bytes).sum());
+    if let Err(exceeded) = account.charge(bytes) {
+        return fail(0, exhausted(exceeded.to_string()));
+    }
+    let results = device.write_batch(&writes, packets, begin_generators).inspect_err(|_| account.release(bytes))?;
     let failed = results.iter().position(|r| r.as_ref().is_err_and(|f| f.code != Code::Aborted));
     if let Some(failed) = failed {
+        account.release(bytes);
         let at = ends.iter().position(|end| failed < *end).unwrap_or(0);
         let failure = results.into_iter().nth(failed).and_then(std::result::Result::err);
         return fail(at, failure.unwrap_or_else(|| aborted("the batch failed")));
     }
     counts.into_iter().for_each(write::Counting::set);
-    changes.into_iter().for_each(|change| state.apply(change));
+    for change in changes {
+        account.release(state.replaced_bytes(&change));
+        state.apply(change);
+    }
     state.value_sets.clear();
     Ok(vec![Ok(()); updates.len()])
 }

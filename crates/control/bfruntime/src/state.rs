@@ -187,6 +187,41 @@ pub(crate) enum Change {
     Deleted(Key),
 }
 
+impl Change {
+    /// The bytes of memory that what is written takes: of what a controller may write more of than the program declares.
+    pub(crate) fn bytes(&self) -> u64 {
+        bytes_of(match self {
+            Change::Node(_, node) => node.as_ref().map(Node::places),
+            Change::Group(_, group) => group.as_ref().map(Group::places),
+            Change::Lag(_, members) | Change::Ecmp(_, members) | Change::Pruned(_, members) => {
+                members.as_ref().map(BTreeSet::len)
+            }
+            Change::Inactive(_, members) => Some(members.len()).filter(|members| *members > 0),
+            Change::MemberOrder(_, members) => Some(members.len()).filter(|members| *members > 0),
+            _ => None,
+        })
+    }
+}
+
+/// Bytes of a value with this many numbers.
+fn bytes_of(numbers: Option<usize>) -> u64 {
+    const VALUE: usize = 256;
+    const NUMBER: usize = 24;
+    numbers.map_or(0, |numbers| (VALUE + NUMBER * numbers) as u64)
+}
+
+impl Node {
+    fn places(&self) -> usize {
+        self.ports.len() + self.lags.len()
+    }
+}
+
+impl Group {
+    fn places(&self) -> usize {
+        self.nodes.len() + self.ecmps.len()
+    }
+}
+
 impl State {
     /// An entry's key under the masks of its table.
     pub(crate) fn masked(&self, mut key: Key) -> Key {
@@ -197,6 +232,22 @@ impl State {
             }
         }
         key
+    }
+
+    /// The bytes of memory that a change gives back: those of what it replaces.
+    pub(crate) fn replaced_bytes(&self, change: &Change) -> u64 {
+        let bytes = match change {
+            Change::Node(id, _) => self.nodes.get(id).map(Node::places),
+            Change::Group(id, _) => self.groups.get(id).map(Group::places),
+            Change::Lag(id, _) => self.lags.get(id).map(BTreeSet::len),
+            Change::Ecmp(id, _) => self.ecmps.get(id).map(BTreeSet::len),
+            Change::Pruned(id, _) => self.pruned.get(id).map(BTreeSet::len),
+            Change::Inactive(group, _) => self.inactive.get(group).map(BTreeMap::len),
+            Change::MemberOrder(group, _) => self.member_order.get(group).map(Vec::len),
+            Change::NoGroups => return self.groups.values().map(|group| bytes_of(Some(group.places()))).sum(),
+            _ => None,
+        };
+        bytes_of(bytes)
     }
 
     pub(crate) fn apply(&mut self, change: Change) {

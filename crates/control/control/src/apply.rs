@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use hopwright_dataplane::Count;
+use bytes::Bytes;
+use hopwright_dataplane::{Account, Count};
 use hopwright_ir::TableEntry;
 
 use crate::change::{Change, Undo};
-use crate::entry::{EntryKey, Target};
-use crate::error::{Result, invalid};
+use crate::entity::{CloneSession, Metadata, MulticastGroup};
+use crate::entry::{EntryKey, Note, Target};
+use crate::error::{Result, exhausted, invalid};
 use crate::model::Model;
 
 impl Model {
@@ -92,14 +94,14 @@ impl Model {
                 Change::Default(at, Some(before))
             }
             Change::Note(key, note) => {
-                let before = match note {
-                    Some(note) => self.notes.insert(key.clone(), note),
-                    None => self.notes.remove(&key),
-                };
+                let before = self.set_note(key.clone(), note)?;
                 Change::Note(key, before)
             }
             Change::DefaultMetadata(at, metadata) => {
-                Change::DefaultMetadata(at, swap(&mut self.default_metadata, at, metadata))
+                let metadata = metadata.map(Metadata::detached);
+                let account = self.vdp.control().account();
+                let bytes = |metadata: &Metadata| metadata.bytes.len();
+                Change::DefaultMetadata(at, swap(account, &mut self.default_metadata, at, metadata, bytes)?)
             }
             Change::DirectCount(key, count) => self.set_direct_count(key, count)?,
             Change::DirectRates((at, matches, priority), rates) => {
@@ -152,14 +154,22 @@ impl Model {
                 self.vdp.control().set_multicast_group(group, replicas)?;
                 Change::Multicast(group, before)
             }
-            Change::MulticastRead(id, group) => Change::MulticastRead(id, swap(&mut self.groups, id, group)),
+            Change::MulticastRead(id, group) => {
+                let group = group.map(|group| MulticastGroup { metadata: detached(&group.metadata), ..group });
+                let bytes = |group: &MulticastGroup| group.metadata.len() + size_of_val(&*group.copies);
+                Change::MulticastRead(id, swap(self.vdp.control().account(), &mut self.groups, id, group, bytes)?)
+            }
             Change::CloneSession(id, session) => {
                 let before = self.vdp.control().clone_session(id);
                 self.vdp.control().set_clone_session(id, session)?;
                 Change::CloneSession(id, before)
             }
             Change::CloneSessionRead(id, session) => {
-                Change::CloneSessionRead(id, swap(&mut self.sessions, id, session))
+                let bytes = |session: &CloneSession| size_of_val(&*session.copies);
+                Change::CloneSessionRead(
+                    id,
+                    swap(self.vdp.control().account(), &mut self.sessions, id, session, bytes)?,
+                )
             }
             Change::ValueSet(at, members) => {
                 let before = self.vdp.control().value_set(at)?.read();
@@ -190,6 +200,17 @@ impl Model {
         }))
     }
 
+    /// Sets or removes what is kept of an entry beside what the data plane has. Returns what was there.
+    pub(crate) fn set_note(&mut self, key: EntryKey, note: Option<Note>) -> Result<Option<Note>> {
+        let note = note.map(|note| Note { metadata: note.metadata.detached(), ..note });
+        let bytes = |note: &Note| note.metadata.bytes.len();
+        exchange(self.vdp.control().account(), self.notes.get(&key).map(bytes), note.as_ref().map(bytes))?;
+        Ok(match note {
+            Some(note) => self.notes.insert(key, note),
+            None => self.notes.remove(&key),
+        })
+    }
+
     /// Inserts an entry, or changes what it runs.
     pub(crate) fn put(&self, (at, matches, priority): EntryKey, target: Target, new: bool) -> Result<()> {
         let table = &self.vdp.control()[at];
@@ -215,13 +236,40 @@ impl Model {
     }
 }
 
-/// Sets or removes what a map has. Returns what it had.
-fn swap<K, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) -> Option<V>
+/// What something in a map of the model takes beside its own bytes, in the map and with its key.
+const PLACE: usize = 384;
+
+/// Bytes that share no memory with others: those of a message would keep all of the message.
+fn detached(bytes: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(bytes)
+}
+
+impl Metadata {
+    fn detached(self) -> Metadata {
+        Metadata { bytes: detached(&self.bytes), ..self }
+    }
+}
+
+/// Charges what takes the place of something in the model.
+fn exchange(account: &Account, before: Option<usize>, after: Option<usize>) -> Result<()> {
+    let bytes = |own: Option<usize>| own.map_or(0, |own| (PLACE + own) as u64);
+    account.exchange(bytes(before), bytes(after)).map_err(|exceeded| exhausted(exceeded.to_string()))
+}
+
+/// Sets or removes what a map has. Returns what it had. `bytes`: what something in the map takes beside its place.
+fn swap<K, V>(
+    account: &Account,
+    map: &mut BTreeMap<K, V>,
+    key: K,
+    value: Option<V>,
+    bytes: impl Fn(&V) -> usize,
+) -> Result<Option<V>>
 where
     K: Ord,
 {
-    match value {
+    exchange(account, map.get(&key).map(&bytes), value.as_ref().map(&bytes))?;
+    Ok(match value {
         Some(value) => map.insert(key, value),
         None => map.remove(&key),
-    }
+    })
 }

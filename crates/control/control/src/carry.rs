@@ -71,7 +71,8 @@ impl Model {
             }
             self.carry_entry_cells(old, &from, to);
             if let Some(note) = old.notes.get(&from) {
-                self.notes.insert(key, note.clone());
+                // Without the memory for it, the entry goes on without.
+                let _ = self.set_note(key, Some(note.clone()));
             }
         }
         let default = old.control()[at].default_action();

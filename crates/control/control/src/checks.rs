@@ -225,7 +225,8 @@ impl Model {
             }
             let before = removed;
             for key in wrong {
-                self.notes.remove(&key);
+                // To take something away needs no memory.
+                let _ = self.set_note(key.clone(), None);
                 removed += usize::from(self.carry_out(vec![Change::Remove(key)], None).is_ok());
             }
             if removed == before {

@@ -81,6 +81,11 @@ impl Digests {
         not_found(format!("the program has no digest with id {id:#x}{those}"))
     }
 
+    /// Whether the program has digests.
+    pub fn are_there(&self) -> bool {
+        !self.known.is_empty()
+    }
+
     /// The configurations of enabled digests.
     pub fn configs(&self) -> impl Iterator<Item = (u32, DigestConfig)> {
         self.active.iter().map(|(id, a)| (*id, a.config))

@@ -90,7 +90,9 @@ impl From<ControlError> for Error {
             | ControlError::UnknownValueSet(_)
             | ControlError::NotFound(_) => ErrorKind::NotFound,
             ControlError::Duplicate(_) => ErrorKind::AlreadyExists,
-            ControlError::Full { .. } | ControlError::FullValueSet { .. } => ErrorKind::ResourceExhausted,
+            ControlError::Full { .. } | ControlError::FullValueSet { .. } | ControlError::Memory { .. } => {
+                ErrorKind::ResourceExhausted
+            }
             ControlError::ConstEntries(_) | ControlError::ConstDefault(_) => ErrorKind::PermissionDenied,
             ControlError::Index { .. } | ControlError::ValueWidth { .. } => ErrorKind::OutOfRange,
             ControlError::Entry { reason, .. } | ControlError::Member { reason, .. } => match reason {

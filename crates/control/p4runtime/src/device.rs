@@ -22,7 +22,7 @@ use v1::set_forwarding_pipeline_config_request::Action;
 use v1::stream_message_response::Update;
 use v1::write_request::Atomicity;
 
-/// How long the notification thread waits for a packet before it handles other work.
+/// How long the notification thread waits for a packet before it looks for digests, of a program that has some.
 const TICK: Duration = Duration::from_millis(10);
 /// How often idle timeouts are checked.
 const IDLE_SWEEP: Duration = Duration::from_millis(250);
@@ -270,13 +270,10 @@ impl Device {
         };
         match Action::try_from(request.action).unwrap_or(Action::Unspecified) {
             Action::Unspecified => Err(invalid("no action")),
-            Action::Verify => {
-                let program = program()?;
-                program.data_plane(self.policy).map(drop)
-            }
+            Action::Verify => self.data_plane(&program()?).map(drop),
             Action::VerifyAndSave => {
                 let program = program()?;
-                program.data_plane(self.policy)?;
+                self.data_plane(&program)?;
                 *lock(&self.saved) = Some(program);
                 Ok(())
             }
@@ -292,8 +289,17 @@ impl Device {
         }
     }
 
-    pub(crate) fn commit(&self, program: Program, keep: bool) -> Result<()> {
+    /// A data plane of a program, if the tenant may have the memory that it needs.
+    pub(crate) fn data_plane(&self, program: &Program) -> Result<Arc<VirtualDataPlane>> {
+        // Before anything is allocated; the machine code follows.
+        self.tenant.check_memory(&program.pipeline).map_err(|exceeded| exhausted(exceeded.to_string()))?;
         let vdp = program.data_plane(self.policy)?;
+        self.tenant.admit(&vdp).map_err(|exceeded| exhausted(exceeded.to_string()))?;
+        Ok(vdp)
+    }
+
+    pub(crate) fn commit(&self, program: Program, keep: bool) -> Result<()> {
+        let vdp = self.data_plane(&program)?;
         self.count_frames(&program, &vdp);
         let mut state = lock(&self.state);
         self.prepared(&vdp)?;
@@ -366,8 +372,8 @@ impl Device {
     }
 
     fn notify_once(&self, swept: &mut Instant) {
-        let cpu = self.tenant.cpu();
-        if let Some(first) = cpu.receive(TICK) {
+        let (cpu, digests) = (self.tenant.cpu(), self.has_digests());
+        if let Some(first) = cpu.receive(if digests { TICK } else { IDLE_SWEEP }) {
             let mut next = Some(first);
             // One burst; a flood of packets does not keep digests waiting.
             for _ in 0..DIGESTS_A_TURN {
@@ -411,6 +417,10 @@ impl Device {
             let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
             self.send(Update::IdleTimeoutNotification(v1::IdleTimeoutNotification { table_entry: idle, timestamp }));
         }
+    }
+
+    fn has_digests(&self) -> bool {
+        lock(&self.state).as_ref().is_some_and(|state| state.model.lock().digests().are_there())
     }
 
     /// Gives a program that names ports their names.

@@ -190,7 +190,7 @@ impl Device {
     /// # Errors
     /// `INVALID_ARGUMENT` with the compiler's messages.
     pub fn verify(&self, device_config: &[u8]) -> Result<()> {
-        self.program_of(device_config)?.data_plane(self.policy).map(drop)
+        self.data_plane(&self.program_of(device_config)?).map(drop)
     }
 
     /// Runs a program, given as P4 text or a [`crate::Bundle`], with empty tables.

@@ -1,16 +1,17 @@
 //! Programs that a device can run.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 use ::bytes::Bytes;
 use hopwright_dataplane::externs::ExternTypes;
-use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
+use hopwright_dataplane::{BuildError, EngineKind, Executable, VirtualDataPlane};
 use hopwright_driver::Compiled;
 use hopwright_ir::Pipeline;
 use hopwright_sema::hir::TypedProgram;
 use hopwright_syntax::render;
 
+use crate::device::lock;
 use crate::device_config::compile_device_config;
 use crate::failure::{Failure, Result, invalid, unimplemented};
 use crate::p4info;
@@ -58,6 +59,45 @@ pub struct Program {
     pub schema: Arc<Schema>,
     /// The config that clients read.
     pub config: v1::ForwardingPipelineConfig,
+    compilation: Arc<Compilation>,
+}
+
+/// What equal programs of a process share. Programs are equal if their device configs are.
+struct Compilation {
+    device_config: Bytes,
+    pipeline: Arc<Pipeline>,
+    schema: Arc<Schema>,
+    info: P4Info,
+    /// By policy, once a data plane was made. Locked while one is compiled, so that each is compiled once.
+    executables: Mutex<Vec<(EnginePolicy, Executable)>>,
+}
+
+/// The compilations that programs use.
+static COMPILATIONS: Mutex<Vec<Weak<Compilation>>> = Mutex::new(Vec::new());
+
+impl Compilation {
+    /// The one of a device config, if a program has it.
+    fn of(device_config: &Bytes) -> Option<Arc<Compilation>> {
+        let mut known = lock(&COMPILATIONS);
+        known.retain(|compilation| compilation.strong_count() > 0);
+        known.iter().filter_map(Weak::upgrade).find(|one| one.device_config == *device_config)
+    }
+
+    /// Lets others share it, or gives the one that another thread has made meanwhile.
+    fn share(self) -> Arc<Compilation> {
+        if let Some(there) = Compilation::of(&self.device_config) {
+            return there;
+        }
+        let new = Arc::new(self);
+        lock(&COMPILATIONS).push(Arc::downgrade(&new));
+        new
+    }
+
+    fn program(self: Arc<Compilation>) -> Program {
+        let (p4info, p4_device_config) = (Some(self.info.clone()), self.device_config.clone());
+        let config = v1::ForwardingPipelineConfig { p4info, p4_device_config, cookie: None };
+        Program { pipeline: self.pipeline.clone(), schema: self.schema.clone(), config, compilation: self }
+    }
 }
 
 impl Program {
@@ -66,6 +106,9 @@ impl Program {
     /// # Errors
     /// If there is no program, it does not compile, or it lacks an object of the P4Info.
     pub fn from_config(config: &v1::ForwardingPipelineConfig) -> Result<Program> {
+        if let Some(known) = Compilation::of(&config.p4_device_config) {
+            return known.program().configured(config);
+        }
         let mut compiled = compile_device_config(&config.p4_device_config, true)?;
         if let (None, Some(pipeline), Some(info)) = (&compiled.typed, &mut compiled.pipeline, &config.p4info)
             && *info != P4Info::default()
@@ -77,16 +120,20 @@ impl Program {
             program.config.cookie = config.cookie;
             return Ok(program);
         }
-        let mut program = Program::from_compiled(&compiled, config.p4_device_config.clone())?;
+        Program::from_compiled(&compiled, config.p4_device_config.clone())?.configured(config)
+    }
+
+    /// The program with a client's P4Info, if it has given one, and cookie.
+    fn configured(mut self, config: &v1::ForwardingPipelineConfig) -> Result<Program> {
         if let Some(request) = &config.p4info
             && *request != P4Info::default()
         {
-            let ours = program.config.p4info.take().unwrap_or_default();
+            let ours = self.config.p4info.take().unwrap_or_default();
             same_objects(request, &ours)?;
-            program.config.p4info = Some(request.clone());
+            self.config.p4info = Some(request.clone());
         }
-        program.config.cookie = config.cookie;
-        Ok(program)
+        self.config.cookie = config.cookie;
+        Ok(self)
     }
 
     /// Wraps a compiled program and the config it came from.
@@ -94,6 +141,9 @@ impl Program {
     /// # Errors
     /// If it does not compile or its ids are wrong.
     pub fn from_compiled(compiled: &Compiled, device_config: Bytes) -> Result<Program> {
+        if let Some(known) = Compilation::of(&device_config) {
+            return Ok(known.program());
+        }
         let (Some(pipeline), Some(info)) = (&compiled.pipeline, p4info::of_compiled(compiled)) else {
             let first = compiled.diagnostics.clone().first_errors(MAX_ERRORS);
             let mut text = render::render(&first, &compiled.sources, false);
@@ -122,8 +172,10 @@ impl Program {
     /// A pipeline with its P4Info.
     fn of(pipeline: Pipeline, typed: Option<&TypedProgram>, info: P4Info, device_config: Bytes) -> Result<Program> {
         let schema = Arc::new(Schema::new(&info, typed, &pipeline)?);
-        let config = v1::ForwardingPipelineConfig { p4info: Some(info), p4_device_config: device_config, cookie: None };
-        Ok(Program { pipeline: Arc::new(pipeline), schema, config })
+        let (pipeline, executables) = (Arc::new(pipeline), Mutex::default());
+        let compilation = Compilation { device_config, pipeline, schema, info, executables };
+        // What clients say of the objects is part of a program that is only known as a pipeline.
+        Ok(if typed.is_some() { compilation.share() } else { Arc::new(compilation) }.program())
     }
 
     /// A data plane that runs it, with empty tables.
@@ -131,22 +183,28 @@ impl Program {
     /// # Errors
     /// If the engine does not support the program.
     pub fn data_plane(&self, policy: EnginePolicy) -> Result<Arc<VirtualDataPlane>> {
+        let (mut executables, types) = (lock(&self.compilation.executables), ExternTypes::standard());
+        if let Some((_, executable)) = executables.iter().find(|(of, _)| *of == policy) {
+            return executable.data_plane(&types).map_err(|error| unimplemented(error.text(&self.pipeline)));
+        }
         let build = |kind| VirtualDataPlane::new(self.pipeline.clone(), kind);
         let built = match policy {
             EnginePolicy::Jit => build(EngineKind::Jit),
             EnginePolicy::Interp => build(EngineKind::Interp),
             EnginePolicy::Other(Maker(make)) => make(&self.pipeline),
-            EnginePolicy::Auto => {
-                VirtualDataPlane::automatic(self.pipeline.clone(), &ExternTypes::standard()).map(|(vdp, why)| {
-                    if let Some(why) = why {
-                        let why = why.text(&self.pipeline);
-                        tracing::warn!("{}: {why}; the interpreter runs it, slowly", self.pipeline.name);
-                    }
-                    vdp
-                })
-            }
+            EnginePolicy::Auto => VirtualDataPlane::automatic(self.pipeline.clone(), &types).map(|(vdp, why)| {
+                if let Some(why) = why {
+                    let why = why.text(&self.pipeline);
+                    tracing::warn!("{}: {why}; the interpreter runs it, slowly", self.pipeline.name);
+                }
+                vdp
+            }),
         };
-        built.map_err(|error| unimplemented(error.text(&self.pipeline)))
+        let vdp = built.map_err(|error| unimplemented(error.text(&self.pipeline)))?;
+        if !matches!(policy, EnginePolicy::Other(_)) {
+            executables.push((policy, vdp.executable()));
+        }
+        Ok(vdp)
     }
 
     /// Whether the device that the program is for counts frame check sequences.

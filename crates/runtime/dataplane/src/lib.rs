@@ -58,11 +58,13 @@
 //! - A table holds as many entries as its `size` says, 1,024 if it says nothing.
 //! - An action's change keeps its entry's direct counter.
 
+mod account;
 mod build_error;
 mod control;
 pub mod egress_queues;
 mod executor;
 pub mod externs;
+mod footprint;
 pub mod free_memory;
 mod jit;
 pub mod memory;
@@ -79,6 +81,7 @@ mod trace;
 mod vdp;
 mod worker;
 
+pub use account::{Account, MemoryExceeded};
 pub use build_error::BuildError;
 pub use control::{
     ActionProfile, Control, ControlError, CounterArray, Difference, EntrySpec, MeterArray, ObjectRef, RegisterArray,
@@ -104,7 +107,7 @@ pub use table::prefetch::prefetch;
 pub use table::{RemovedEntry, Table};
 pub use trace::respecialise::{Profile, Specialisation};
 pub use trace::traces::Traces;
-pub use vdp::{EngineKind, SharedObserver, VirtualDataPlane};
+pub use vdp::{EngineKind, Executable, SharedObserver, VirtualDataPlane};
 pub use worker::builder::SwitchBuilder;
 pub use worker::classifier::{Addresses, MAX_TENANTS, Rule, RuleError};
 pub use worker::cpu::{CpuQueue, Injector, NotInjected, PuntedPacket};

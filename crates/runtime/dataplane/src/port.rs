@@ -70,6 +70,9 @@ pub trait Port: Send {
     /// device has then waits for another process that has the device's sockets, too.
     fn set_intake(&mut self, _open: bool) {}
 
+    /// Whether packets that wait here for a rate leave as fast as the device takes them.
+    fn set_hurry(&mut self, _hurry: bool) {}
+
     /// Something to `poll(2)` for input, if the port has it: it is ready as long as there is something to receive. A worker sleeps only
     /// if all its ports have one; else it polls its ports again and again, and takes a whole CPU while nothing comes. The descriptor
     /// stays the same as long as the worker has the port.

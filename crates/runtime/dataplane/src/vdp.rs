@@ -9,9 +9,10 @@ use hopwright_ir::{ExternInstance, ExternKind, Pipeline, StmtKind, custom_crc, w
 use crate::build_error::BuildError;
 use crate::control::Control;
 use crate::executor::live_store::LiveStore;
-use crate::executor::machine::MachineProgram;
+use crate::executor::machine::{Code, MachineProgram};
 use crate::executor::room;
 use crate::externs::ExternTypes;
+use crate::footprint;
 use crate::jit::{self, Ahead, CompiledPipeline};
 use crate::offload::{Device, DeviceFault, Offload};
 use crate::state::digest::Digests;
@@ -77,7 +78,7 @@ impl VirtualDataPlane {
     pub unsafe fn with_code(pipeline: Arc<Pipeline>, code: Ahead) -> Result<Arc<VirtualDataPlane>, BuildError> {
         // SAFETY: the caller's promise.
         let load = |pipeline: &Pipeline| unsafe { jit::load(pipeline, code) };
-        VirtualDataPlane::build(pipeline, EngineKind::Jit, &ExternTypes::standard(), load)
+        VirtualDataPlane::build(pipeline, EngineKind::Jit, &ExternTypes::standard(), load_code(load))
     }
 
     /// A program as it starts.
@@ -86,7 +87,7 @@ impl VirtualDataPlane {
         engine: EngineKind,
         types: &ExternTypes,
     ) -> Result<Arc<VirtualDataPlane>, BuildError> {
-        VirtualDataPlane::build(with_parameters(pipeline), engine, types, jit::compile)
+        VirtualDataPlane::build(with_parameters(pipeline), engine, types, load_code(jit::compile))
     }
 
     /// A program that a device runs, which has it as it starts.
@@ -104,7 +105,7 @@ impl VirtualDataPlane {
         pipeline: Arc<Pipeline>,
         engine: EngineKind,
         types: &ExternTypes,
-        compile: impl FnOnce(&Pipeline) -> Result<CompiledPipeline, BuildError>,
+        code: impl FnOnce(&Pipeline) -> Result<Arc<Code>, BuildError>,
     ) -> Result<Arc<VirtualDataPlane>, BuildError> {
         if let Some(header) = pipeline.headers.iter().find(|h| !h.fixed_bits.is_multiple_of(8)) {
             let (name, bits) = (&header.name, header.fixed_bits);
@@ -125,8 +126,8 @@ impl VirtualDataPlane {
             EngineKind::Jit => {
                 let mut compiled = None;
                 let control = Control::new(&pipeline, types, || {
-                    let it = compile(&pipeline)?;
-                    Ok(Digests::compiled(&compiled.insert(it).interface().digests))
+                    let it = code(&pipeline)?;
+                    Ok(Digests::compiled(&compiled.insert(it).compiled.interface().digests))
                 })?;
                 let control = Arc::new(control);
                 let Some(compiled) = compiled else { unreachable!("the digests are those of the compiled program") };
@@ -167,6 +168,25 @@ impl VirtualDataPlane {
     /// bound. In frames with less headroom, packets that grow further are dropped.
     pub fn headroom(&self) -> u32 {
         room::headroom(self.pipeline())
+    }
+
+    /// The bytes of memory that the program takes with its declared state and its machine code, for this many workers. Equal programs
+    /// share their code ([`Executable`]); each counts all of it.
+    pub fn needs(&self, workers: usize) -> u64 {
+        let code = match &self.engine {
+            Engine::Jit(program) => program.code_bytes(),
+            Engine::Interp(_) | Engine::Offload(_) => 0,
+        };
+        footprint::of(self.pipeline(), workers as u64).saturating_add(code)
+    }
+
+    /// What equal programs have in common: the pipeline and its machine code.
+    pub fn executable(&self) -> Executable {
+        let code = match &self.engine {
+            Engine::Jit(program) => Some(program.code().clone()),
+            Engine::Interp(_) | Engine::Offload(_) => None,
+        };
+        Executable { pipeline: self.pipeline().clone(), kind: self.engine_kind(), code }
     }
 
     /// Which executor runs it.
@@ -213,6 +233,43 @@ impl VirtualDataPlane {
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
+}
+
+/// A program that is ready to run, without state: its pipeline, and its machine code if it has some. Data planes that are made of it share
+/// these.
+#[derive(Clone)]
+pub struct Executable {
+    pipeline: Arc<Pipeline>,
+    kind: EngineKind,
+    code: Option<Arc<Code>>,
+}
+
+impl Executable {
+    /// A data plane that runs it, in its initial state. The extern types are those of the data plane that it is of.
+    ///
+    /// # Errors
+    /// The program cannot run, which it could before: the system has no random numbers, for example.
+    pub fn data_plane(&self, types: &ExternTypes) -> Result<Arc<VirtualDataPlane>, BuildError> {
+        let Executable { pipeline, kind, code } = self.clone();
+        let code = |_: &Pipeline| code.ok_or_else(|| BuildError::Program("there is no machine code".into()));
+        VirtualDataPlane::build(pipeline, kind, types, code)
+    }
+}
+
+impl fmt::Debug for Executable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executable")
+            .field("program", &self.pipeline.name)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Machine code of its own for a data plane.
+fn load_code(
+    load: impl FnOnce(&Pipeline) -> Result<CompiledPipeline, BuildError>,
+) -> impl FnOnce(&Pipeline) -> Result<Arc<Code>, BuildError> {
+    move |pipeline| load(pipeline).map(Code::new)
 }
 
 impl fmt::Debug for VirtualDataPlane {

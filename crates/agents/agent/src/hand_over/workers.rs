@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{Switch, Worker, wait};
 
-/// How long the last packets may take to leave.
+/// How long the last packets may take to leave at the rates of their egress queues. Those that still wait then leave as fast as devices
+/// take them, for as long at most.
 const FINISH_TIME: Duration = Duration::from_millis(100);
 
 /// A worker's thread has panicked, which it has reported itself.
@@ -91,17 +92,23 @@ impl Workers {
     pub fn pause(&mut self, switch: &Switch, mut agent: impl FnMut() -> bool) -> Result<(), Panicked> {
         switch.stop();
         let mut workers = self.take()?;
-        let deadline = Instant::now() + FINISH_TIME;
+        let (begun, mut hurry) = (Instant::now(), false);
         workers.iter_mut().for_each(|worker| worker.set_intake(false));
         loop {
             let mut more = agent();
             for worker in &mut workers {
                 more |= worker.finish_packets();
             }
-            if !more || Instant::now() > deadline {
+            let elapsed = begun.elapsed();
+            if !more || elapsed > 2 * FINISH_TIME {
                 break;
             }
+            if elapsed > FINISH_TIME && !hurry {
+                hurry = true;
+                workers.iter_mut().for_each(|worker| worker.set_hurry(true));
+            }
         }
+        workers.iter_mut().for_each(|worker| worker.set_hurry(false));
         self.idle = workers;
         Ok(())
     }

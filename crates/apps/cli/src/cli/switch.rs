@@ -87,7 +87,7 @@ pub(crate) enum TenantCommand {
         name: String,
     },
     /// Change what a tenant may use, while packets flow
-    #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["packets", "bits", "share"])))]
+    #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["packets", "bits", "share", "memory"])))]
     Limit {
         /// Its name
         name: String,
@@ -100,5 +100,8 @@ pub(crate) enum TenantCommand {
         /// Its share of the processor's time, relative to other tenants', 1 to 1000
         #[arg(long, value_name = "NUMBER")]
         share: Option<u32>,
+        /// Memory: a number of bytes, also with K, M or G for powers of 1024; `none`: an equal share of what other tenants leave
+        #[arg(long, value_name = "BYTES")]
+        memory: Option<String>,
     },
 }

@@ -1,7 +1,7 @@
 //! `hopwright tenant`: administers the tenants of a running switch.
 
 use hopwright_switch::admin::{self, Request};
-use hopwright_switch::config::Quantity;
+use hopwright_switch::config::{Bytes, Quantity};
 use serde_json::Value;
 
 use crate::cli::switch::{TenantArgs, TenantCommand};
@@ -32,27 +32,43 @@ fn request(command: &TenantCommand) -> Result<Request, Failure> {
             Request::Add { file: std::path::absolute(file).map_err(wrong)?, text }
         }
         TenantCommand::Remove { name } => Request::Remove { tenant: name.clone() },
-        TenantCommand::Limit { name, packets, bits, share } => {
-            Request::Limit { tenant: name.clone(), packets: packets.clone(), bits: bits.clone(), share: *share }
-        }
+        TenantCommand::Limit { name, packets, bits, share, memory } => Request::Limit {
+            tenant: name.clone(),
+            packets: packets.clone(),
+            bits: bits.clone(),
+            share: *share,
+            memory: memory.clone(),
+        },
     })
 }
 
 fn list(answer: &Value) {
     println!(
-        "{:<16} {:<20} {:>9} {:>10} {:>10} {:>5} {:>12} {:>12} {:>12}",
-        "tenant", "program", "device id", "packets/s", "bits/s", "share", "received", "sent", "dropped"
+        "{:<16} {:<20} {:>9} {:>10} {:>10} {:>5} {:>10} {:>10} {:>12} {:>12} {:>12}",
+        "tenant",
+        "program",
+        "device id",
+        "packets/s",
+        "bits/s",
+        "share",
+        "memory",
+        "at most",
+        "received",
+        "sent",
+        "dropped"
     );
     for tenant in answer.as_array().into_iter().flatten() {
         let limits = &tenant["limits"];
         println!(
-            "{:<16} {:<20} {:>9} {:>10} {:>10} {:>5} {:>12} {:>12} {:>12}",
+            "{:<16} {:<20} {:>9} {:>10} {:>10} {:>5} {:>10} {:>10} {:>12} {:>12} {:>12}",
             text(&tenant["name"]),
             text(&tenant["program"]),
             text(&tenant["device_id"]),
             rate(&limits["packets"]),
             rate(&limits["bits"]),
             text(&limits["share"]),
+            memory(&tenant["memory"]["held"]),
+            memory(&tenant["memory"]["limit"]),
             text(&tenant["received"]),
             text(&tenant["sent"]),
             text(&tenant["dropped"]),
@@ -70,6 +86,7 @@ fn show(tenant: &Value) {
     println!("packets/s  {}", rate(&limits["packets"]));
     println!("bits/s     {}", rate(&limits["bits"]));
     println!("share      {}", text(&limits["share"]));
+    println!("memory     {} of {}", memory(&tenant["memory"]["held"]), memory(&tenant["memory"]["limit"]));
     let queue = &tenant["cpu_queue"];
     println!("CPU queue  {} of {} packets", text(&queue["waiting"]), text(&queue["capacity"]));
     println!("counts");
@@ -92,6 +109,10 @@ fn text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+fn memory(value: &Value) -> String {
+    value.as_u64().map_or_else(|| "-".into(), |bytes| Bytes(bytes).to_string())
 }
 
 fn rate(value: &Value) -> String {

@@ -1,6 +1,6 @@
 //! The text form of `switch.toml`, and the checks that make it a [`Config`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -10,18 +10,19 @@ use hopwright_agent::Kinds;
 use hopwright_dataplane::EgressQueues;
 use hopwright_dataplane::egress_queues::{MOST_PACKETS, PORT_RATE, QUEUES};
 use hopwright_dataplane::packet::{DEFAULT_HEADROOM, MAX_HEADROOM};
-use hopwright_dataplane::quantity::Quantity;
+use hopwright_dataplane::quantity::{Bytes, Quantity};
 use hopwright_p4runtime::EnginePolicy;
 use hopwright_ports::PortChoice;
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::agent;
+use crate::memory::Shares;
 
 use super::problem::{ConfigError, Problems, nearest, with_hint};
 use super::{
-    Agent, BITS, CPU_PORT, Client, Config, FRAMES, Limits, Match, P4Runtime, PACKETS, PASSES, Program, SHARE, Source,
-    SwitchSettings, Tenant, Tls,
+    Agent, BITS, CPU_PORT, Client, Config, FRAMES, Limits, MEMORY, Match, P4Runtime, PACKETS, PASSES, Program, SHARE,
+    Source, SwitchSettings, Tenant, Tls,
 };
 
 /// The most tenants of a switch.
@@ -57,6 +58,7 @@ struct SwitchText {
     mtu: Option<Spanned<u32>>,
     headroom: Option<Spanned<u32>>,
     batch: Option<Spanned<usize>>,
+    memory: Option<Spanned<Bytes>>,
     socket: Option<PathBuf>,
 }
 
@@ -89,6 +91,7 @@ struct TenantText {
     share: Option<Spanned<u32>>,
     frames: Option<Spanned<u32>>,
     passes: Option<Spanned<u32>>,
+    memory: Option<Spanned<Bytes>>,
     cpu_port: Option<Spanned<u32>>,
     cpu_queue: Option<Spanned<usize>>,
     device_id: Option<Spanned<u64>>,
@@ -174,7 +177,11 @@ pub(super) fn parse_tenant(config: &Config, path: &Path, text: &str) -> Result<C
                 problems.add(0..0, format!("there are {} tenants: expected one", tenants.len()));
             }
             let mut checker = Checker { problems: &mut problems, folder, kinds: config.kinds };
-            tenants.into_iter().for_each(|tenant| checker.add_tenant(tenant, &mut config.tenants, &config.ports));
+            let mut matched = Matched::of(&config.tenants);
+            for tenant in tenants {
+                checker.add_tenant(tenant, &mut config.tenants, &mut matched, &config.ports);
+            }
+            checker.memory(&config);
             checker.agents(&config.switch, &config.tenants);
             if config.p4runtime.is_none() {
                 checker.without_p4runtime(&config.tenants);
@@ -194,6 +201,40 @@ struct Checker<'p, 'a> {
 
 fn quantity(value: Option<Spanned<Quantity>>) -> Option<Spanned<u64>> {
     value.map(|value| Spanned::new(value.span(), value.into_inner().0))
+}
+
+fn bytes(value: Option<Spanned<Bytes>>) -> Option<Spanned<u64>> {
+    value.map(|value| Spanned::new(value.span(), value.into_inner().0))
+}
+
+/// Which tenant gets which frames of which device.
+#[derive(Default)]
+struct Matched(HashMap<(String, Match), String>);
+
+impl Matched {
+    fn of(tenants: &[Tenant]) -> Matched {
+        let mut matched = Matched::default();
+        tenants.iter().for_each(|tenant| drop(matched.add(tenant)));
+        matched
+    }
+
+    /// Adds a tenant's. Returns those that another tenant has, and whose they are.
+    fn add(&mut self, tenant: &Tenant) -> Option<(String, String)> {
+        let everything = [Match::default()];
+        let rules = if tenant.rules.is_empty() { &everything[..] } else { &tenant.rules };
+        let mut twice = None;
+        for rule in rules {
+            // By device, because a match that names none counts for the tenant's devices only.
+            for device in tenant.ports.values().filter(|device| rule.port.as_ref().is_none_or(|port| port == *device)) {
+                let key = (device.clone(), Match { groups: false, ..rule.clone() });
+                let owner = self.0.entry(key.clone()).or_insert_with(|| tenant.name.clone());
+                if *owner != tenant.name && twice.is_none() {
+                    twice = Some((frames(&key), owner.clone()));
+                }
+            }
+        }
+        twice
+    }
 }
 
 impl Checker<'_, '_> {
@@ -234,9 +275,9 @@ impl Checker<'_, '_> {
             }
             ports.push(name);
         }
-        let mut tenants: Vec<Tenant> = Vec::new();
+        let (mut tenants, mut matched) = (Vec::new(), Matched::default());
         for text in file.tenants {
-            self.add_tenant(text, &mut tenants, &ports);
+            self.add_tenant(text, &mut tenants, &mut matched, &ports);
         }
         let p4runtime = file.p4runtime.map(|text| self.p4runtime(text, &tenants));
         if p4runtime.is_none() {
@@ -244,7 +285,9 @@ impl Checker<'_, '_> {
         }
         self.agents(&switch, &tenants);
         let metrics = file.metrics.map(|m| m.address);
-        Config { switch, ports, queues, tenants, p4runtime, metrics, kinds: self.kinds }
+        let config = Config { switch, ports, queues, tenants, p4runtime, metrics, kinds: self.kinds };
+        self.memory(&config);
+        config
     }
 
     /// The egress queues of a port with a rate.
@@ -262,6 +305,13 @@ impl Checker<'_, '_> {
         let defaults = EgressQueues::with_rate(rate);
         let weights = port.queue_weights.take().map_or(defaults.weights, Spanned::into_inner);
         Some(EgressQueues { packets: packets.unwrap_or(defaults.packets), weights, ..defaults })
+    }
+
+    /// Checks that there is the memory that tenants are to have.
+    fn memory(&mut self, config: &Config) {
+        if let Err(message) = Shares::of(config) {
+            self.problem(0..0, message);
+        }
     }
 
     /// Checks what agents need of the switch.
@@ -284,7 +334,7 @@ impl Checker<'_, '_> {
     }
 
     /// Checks a tenant, by itself and against those there are.
-    fn add_tenant(&mut self, text: TenantText, tenants: &mut Vec<Tenant>, devices: &[String]) {
+    fn add_tenant(&mut self, text: TenantText, tenants: &mut Vec<Tenant>, matched: &mut Matched, devices: &[String]) {
         let (name_span, id_span) = (text.name.span(), text.device_id.as_ref().map(Spanned::span));
         let tenant = self.tenant(text, devices);
         if tenants.len() >= MAX_TENANTS {
@@ -298,11 +348,8 @@ impl Checker<'_, '_> {
         {
             self.problem(span, format!("device id {id} is that of tenant `{}` already", other.name));
         }
-        for other in tenants.iter().filter(|t| t.name != tenant.name) {
-            if let Some(same) = common_match(&tenant, other) {
-                let message = format!("tenants `{}` and `{}` both match {same}", other.name, tenant.name);
-                self.problem(name_span.clone(), message);
-            }
+        if let Some((same, other)) = matched.add(&tenant) {
+            self.problem(name_span, format!("tenants `{other}` and `{}` both match {same}", tenant.name));
         }
         tenants.push(tenant);
     }
@@ -320,6 +367,7 @@ impl Checker<'_, '_> {
             mtu: self.within("mtu", text.mtu, 68..=9100).unwrap_or(9100),
             headroom: self.within("headroom", text.headroom, 0..=MAX_HEADROOM).unwrap_or(DEFAULT_HEADROOM),
             batch: self.within("batch", text.batch, 1..=256).unwrap_or(256),
+            memory: self.within("memory", bytes(text.memory), MEMORY),
             socket: self.folder.join(text.socket.unwrap_or_else(|| SOCKET.into())),
         }
     }
@@ -391,6 +439,7 @@ impl Checker<'_, '_> {
                 share: self.within("share", text.share, SHARE).unwrap_or(1),
                 frames: self.within("frames", text.frames, FRAMES),
                 passes: self.within("passes", text.passes, PASSES),
+                memory: self.within("memory", bytes(text.memory), MEMORY),
             },
             device_id: self.within("device_id", text.device_id, 1..=u64::MAX),
             count_fcs: text.count_fcs,
@@ -573,29 +622,12 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Frames that two tenants have equal matches for.
-fn common_match(a: &Tenant, b: &Tenant) -> Option<String> {
-    let everything = [Match::default()];
-    // By device, because a match that names none counts for the tenant's devices only.
-    let expand = |tenant: &Tenant| -> Vec<(String, Match)> {
-        let rules = if tenant.rules.is_empty() { &everything[..] } else { &tenant.rules };
-        let on = |rule: &Match| {
-            let rule = Match { groups: false, ..rule.clone() };
-            let named = rule.port.clone();
-            tenant
-                .ports
-                .values()
-                .filter(move |d| named.as_ref().is_none_or(|n| n == *d))
-                .map(move |d| (d.clone(), rule.clone()))
-        };
-        rules.iter().flat_map(on).collect()
-    };
-    let theirs = expand(b);
-    let (device, rule) = expand(a).into_iter().find(|one| theirs.contains(one))?;
+/// Frames of a device in words.
+fn frames((device, rule): &(String, Match)) -> String {
     let mut parts = vec![format!("frames from {device}")];
     parts.extend(rule.vlan.map(|vlan| if vlan == 0 { "without VLAN".into() } else { format!("with VLAN {vlan}") }));
     parts.extend(rule.mac.map(|mac| format!("to {}", mac.map(|byte| format!("{byte:02x}")).join(":"))));
-    Some(parts.join(" "))
+    parts.join(" ")
 }
 
 /// Six pairs of hexadecimal digits.

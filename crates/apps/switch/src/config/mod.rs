@@ -17,7 +17,7 @@ use hopwright_host::files;
 use hopwright_p4runtime::EnginePolicy;
 use hopwright_ports::PortChoice;
 
-pub use hopwright_dataplane::quantity::{Quantity, UnknownQuantity};
+pub use hopwright_dataplane::quantity::{Bytes, Quantity, UnknownBytes, UnknownQuantity};
 pub use problem::{ConfigError, Problem};
 
 /// Longest `switch.toml`, in bytes.
@@ -59,6 +59,8 @@ pub struct SwitchSettings {
     pub headroom: u32,
     /// Packets taken from a device at a time, at most.
     pub batch: usize,
+    /// Bytes of memory that all tenants may have together; `None`: that of the machine.
+    pub memory: Option<u64>,
     /// Where the administration socket is.
     pub socket: PathBuf,
 }
@@ -143,7 +145,7 @@ impl Display for Program {
 }
 
 /// Which frames a tenant gets. What is not given matches every frame.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match {
     /// Received by this device.
     pub port: Option<String>,
@@ -168,6 +170,8 @@ pub struct Limits {
     pub frames: Option<u32>,
     /// Passes through its program that a packet may cause.
     pub passes: Option<u32>,
+    /// Bytes of memory; `None`: an equal share of what tenants with a number of their own leave.
+    pub memory: Option<u64>,
 }
 
 impl Limits {
@@ -190,7 +194,8 @@ impl Limits {
         within("bits", self.bits, &BITS)?;
         within("share", Some(self.share), &SHARE)?;
         within("frames", self.frames, &FRAMES)?;
-        within("passes", self.passes, &PASSES)
+        within("passes", self.passes, &PASSES)?;
+        within("memory", self.memory, &MEMORY)
     }
 }
 
@@ -202,13 +207,15 @@ const BITS: RangeInclusive<u64> = 1000..=100_000_000_000_000;
 const SHARE: RangeInclusive<u32> = 1..=hopwright_dataplane::Limits::MAX_WEIGHT;
 /// Bounds of [`Limits::frames`].
 const FRAMES: RangeInclusive<u32> = 64..=1_000_000;
+/// Bounds of [`Limits::memory`] and of all memory.
+const MEMORY: RangeInclusive<u64> = 0..=1 << 60;
 /// Bounds of [`Limits::passes`].
 const PASSES: RangeInclusive<u32> = 1..=4096;
 
 impl Default for Limits {
     /// No limit, a share of one.
     fn default() -> Limits {
-        Limits { packets: None, bits: None, share: 1, frames: None, passes: None }
+        Limits { packets: None, bits: None, share: 1, frames: None, passes: None, memory: None }
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::memory::Shares;
 
 const KINDS: Kinds = &[hopwright_ip::KIND, hopwright_openflow::KIND, hopwright_scion::KIND];
 
@@ -38,7 +39,14 @@ fn the_sample() {
     let red = &config.tenants[0];
     assert_eq!(
         red.limits,
-        Limits { packets: Some(1_000_000), bits: Some(2_000_000_000), share: 1, frames: None, passes: None }
+        Limits {
+            packets: Some(1_000_000),
+            bits: Some(2_000_000_000),
+            share: 1,
+            frames: None,
+            passes: None,
+            memory: None
+        }
     );
     assert_eq!(red.rules, [Match { mac: Some([2, 0, 0, 0, 1, 1]), groups: true, ..Match::default() }]);
     assert_eq!((red.cpu_port, red.cpu_queue, red.device_id), (510, 1024, Some(1)));
@@ -86,7 +94,8 @@ fn what_is_commented_out_is_the_default() {
                 if !set.starts_with(' ')
                     && !set.starts_with("entries")
                     && !set.starts_with("frames")
-                    && !set.starts_with("passes") =>
+                    && !set.starts_with("passes")
+                    && !set.starts_with("memory") =>
             {
                 with_defaults.push_str(set);
             }
@@ -112,6 +121,25 @@ fn misspelt_keys_and_names() {
 }
 
 #[test]
+fn memory_is_divided() {
+    let with = |total: &str, own: &str| {
+        let red = RED.replace("program", &format!("{own}\nprogram"));
+        let blue = RED.replace("red\"", "blue\"") + "match = [{ vlan = 5 }]\n";
+        format!("[switch]\n{total}\n[[port]]\ndevice = \"eth1\"\n{red}{blue}")
+    };
+    let config = parse(&with("memory = \"64M\"", "memory = \"24M\"")).unwrap();
+    let shares = Shares::of(&config).unwrap();
+    let limits: Vec<u64> = config.tenants.iter().map(|tenant| shares.limit(tenant.limits.memory)).collect();
+    assert_eq!(limits, [24 << 20, 40 << 20]);
+    let config = parse(&with("memory = 1001", "")).unwrap();
+    assert_eq!(Shares::of(&config).unwrap().limit(None), 500);
+    let refused = parse(&with("memory = \"64M\"", "memory = \"65M\"")).unwrap_err();
+    assert!(refused[0].1.contains("the tenants' `memory` is 65 MiB together, [switch] memory 64 MiB"), "{refused:?}");
+    let machine = Shares::of(&parse(&with("", "")).unwrap()).unwrap().limit(None);
+    assert!(machine > 1 << 20, "{machine}");
+}
+
+#[test]
 fn absurd_values() {
     let with = |line: &str| format!("[[port]]\ndevice = \"eth1\"\n{RED}{line}\n");
     for (line, wanted) in [
@@ -123,6 +151,9 @@ fn absurd_values() {
         ("bits = \"1.2345k\"", "is no quantity"),
         ("frames = 3", "expected 64 to"),
         ("passes = 5000", "expected 1 to 4096"),
+        ("memory = \"64X\"", "`64X` is no amount of memory"),
+        ("memory = -1", "-1 is negative"),
+        ("memory = \"2000000T\"", "expected 0 to"),
         ("cpu_queue = 0", "expected 1 to"),
         ("cpu_port = 511", "expected 0 to 510"),
         ("device_id = 0", "expected 1 to"),

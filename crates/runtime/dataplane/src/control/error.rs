@@ -3,6 +3,7 @@
 use hopwright_ir::entry::EntryError;
 use hopwright_ir::profile::ProfileError;
 
+use crate::account::MemoryExceeded;
 use crate::offload::DeviceFault;
 
 /// The reason why a control-plane request was refused. A refused request changes nothing.
@@ -113,6 +114,14 @@ pub enum ControlError {
         name: String,
         /// What the device says.
         reason: DeviceFault,
+    },
+    /// The tenant's memory does not suffice for the change.
+    #[error("`{name}`: {reason}")]
+    Memory {
+        /// The table or object.
+        name: String,
+        /// What it takes, and what the tenant may have.
+        reason: MemoryExceeded,
     },
     /// The interpreter, which a request needs, does not run the program, for this reason.
     #[error("the interpreter cannot run this program: {0}")]

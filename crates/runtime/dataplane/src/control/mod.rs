@@ -18,6 +18,7 @@ use hopwright_interp::{CloneSession, Digest, Replica, TrafficManager};
 use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId, WrittenMatch};
 use num_bigint::BigUint;
 
+use crate::account::Account;
 use crate::build_error::BuildError;
 use crate::externs::{ExternTypes, KeyTable, NativeExtern};
 use crate::offload::{Device, DeviceFault, Offload};
@@ -48,6 +49,7 @@ pub struct Control {
     destinations: Published<Destinations>,
     /// What runs the program, if that is a device.
     device: OnceLock<Arc<Device>>,
+    account: Arc<Account>,
 }
 
 /// Identifies an extern object by number, by control-plane name, or by a suffix of the name that starts after a dot and
@@ -79,7 +81,7 @@ impl Control {
         types: &ExternTypes,
         digests: impl FnOnce() -> Result<Digests, BuildError>,
     ) -> Result<Control, BuildError> {
-        let domain = Domain::new();
+        let (domain, account) = (Domain::new(), Arc::<Account>::default());
         let mut externs = Vec::new();
         for (at, instance) in pipeline.externs.iter().enumerate() {
             let object = ExternObject::new(pipeline, ExternId(at as u32), types, &domain)
@@ -93,7 +95,7 @@ impl Control {
                 _ => None,
             });
             let cells = pipeline[id].entry_cells.iter().filter_map(|object| externs[object.index()].entry_cells());
-            Table::with_objects(pipeline, id, &domain, profile, cells.collect())
+            Table::with_objects(pipeline, id, &domain, profile, cells.collect(), &account)
         });
         let tables = tables.collect::<Result<_, _>>()?;
         let value_sets = pipeline.value_sets.iter().map(|set| ValueSet::new(set, &domain)).collect();
@@ -106,6 +108,7 @@ impl Control {
             traffic: Mutex::default(),
             destinations: Published::new(Destinations::default(), &domain),
             device: OnceLock::new(),
+            account,
             domain,
         })
     }
@@ -113,6 +116,11 @@ impl Control {
     /// The program's pipeline.
     pub fn pipeline(&self) -> &Arc<Pipeline> {
         &self.pipeline
+    }
+
+    /// The account of memory that the state is charged to.
+    pub fn account(&self) -> &Account {
+        &self.account
     }
 
     /// Finds a table by control-plane name or unique suffix.
@@ -247,7 +255,8 @@ impl Control {
     pub fn profile<'a>(&self, profile: impl Into<ObjectRef<'a>>) -> Result<ActionProfile<'_>, ControlError> {
         match self.object(profile)? {
             (id, ExternObject::Profile(profile)) => {
-                Ok(ActionProfile { name: self.name(id), profile, tables: &self.tables, id })
+                let (name, pipeline, account) = (self.name(id), &*self.pipeline, &*self.account);
+                Ok(ActionProfile { name, profile, tables: &self.tables, id, pipeline, account })
             }
             (id, _) => Err(self.wrong(id, "an action profile or selector")),
         }
@@ -282,12 +291,21 @@ impl Control {
     /// Sets a multicast group (numbered from 1); `None` removes it.
     ///
     /// # Errors
-    /// A device that runs the program has no room for it.
+    /// A device that runs the program has no room for it, or the tenant may not have the memory.
     pub fn set_multicast_group(&self, group: u16, replicas: Option<Vec<Replica>>) -> Result<(), ControlError> {
         self.change_traffic(|traffic, device| {
+            let name = || format!("multicast group {group}");
+            let bytes = |replicas: Option<&Vec<Replica>>| replicas.map_or(0, |replicas| group_bytes(replicas.len()));
+            let (before, after) = (bytes(traffic.groups.get(&group)), bytes(replicas.as_ref()));
+            let wrong = |reason| ControlError::Memory { name: name(), reason };
+            self.account.exchange(before, after).map_err(wrong)?;
             if let Some(device) = device {
                 let set = device.set_multicast_group(group, replicas.as_deref().unwrap_or_default());
-                set.map_err(|reason| ControlError::Device { name: format!("multicast group {group}"), reason })?;
+                set.map_err(|reason| {
+                    // There was room for what was there.
+                    let _ = self.account.exchange(after, before);
+                    ControlError::Device { name: name(), reason }
+                })?;
             }
             match replicas {
                 Some(replicas) => traffic.groups.insert(group, replicas),
@@ -443,6 +461,11 @@ impl Control {
         let instance = &self.pipeline[id];
         ControlError::WrongExtern { name: instance.name.clone(), is: instance.kind.description(), wanted }
     }
+}
+
+/// What a multicast group of this many copies takes, with what workers have of it.
+fn group_bytes(copies: usize) -> u64 {
+    256 + 4 * (size_of::<Replica>() * copies) as u64
 }
 
 /// Panics if the pipeline has no table with this index.

@@ -5,15 +5,16 @@ use std::ops::Range;
 
 use hopwright_ir::meter::Rates;
 use hopwright_ir::profile::ProfileError;
-use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, ValueSet as Model, bits};
+use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, ValueSet as Model, bits};
 use num_bigint::BigUint;
 
 use super::ControlError;
+use crate::account::Account;
 use crate::offload::DeviceFault;
 use crate::state::cell::{Count, Counters, Registers};
 use crate::state::meter::Meters;
 use crate::state::value_set::ValueSet;
-use crate::table::{Profiles, Table};
+use crate::table::{Profiles, Table, footprint};
 use hopwright_abi::{from_limbs, limbs_of, push_limbs};
 
 fn cell_index(name: &str, index: u64, size: usize) -> Result<usize, ControlError> {
@@ -157,6 +158,8 @@ pub struct ActionProfile<'a> {
     /// The tables that use it.
     pub(super) tables: &'a [Table],
     pub(super) id: ExternId,
+    pub(super) pipeline: &'a Pipeline,
+    pub(super) account: &'a Account,
 }
 
 impl fmt::Debug for ActionProfile<'_> {
@@ -191,7 +194,8 @@ impl ActionProfile<'_> {
 
     /// Adds a member.
     pub fn insert_member(&self, id: u32, action: ActionCall) -> Result<(), ControlError> {
-        self.profile.insert_member(id, action).map_err(|e| self.refused(e))
+        let bytes = self.member_bytes(&action);
+        self.charged(0, bytes, || self.profile.insert_member(id, action))
     }
 
     /// Changes the action of a member, for all groups and entries that refer to it.
@@ -201,30 +205,66 @@ impl ActionProfile<'_> {
             EntryTarget::Group(group) => self.group(*group).is_some_and(|group| group.members.contains_key(&id)),
             EntryTarget::Set(_) => false,
         };
-        let modify = |action| self.profile.modify_member(id, action).map_err(|e| self.refused(e));
+        let modify = |action: ActionCall| {
+            let before = self.member(id).map_or(0, |member| self.member_bytes(&member));
+            self.charged(before, self.member_bytes(&action), || self.profile.modify_member(id, action))
+        };
         self.change(leads, self.member(id), action, modify)
     }
 
     /// Removes a member, which nothing may refer to.
     pub fn delete_member(&self, id: u32) -> Result<(), ControlError> {
-        self.profile.delete_member(id).map_err(|e| self.refused(e))
+        let before = self.member(id).map_or(0, |member| self.member_bytes(&member));
+        self.profile.delete_member(id).map_err(|e| self.refused(e))?;
+        self.account.release(before);
+        Ok(())
     }
 
     /// Adds a group.
     pub fn insert_group(&self, id: u32, group: Group) -> Result<(), ControlError> {
-        self.profile.insert_group(id, group).map_err(|e| self.refused(e))
+        self.charged(0, footprint::of_group(group.members.len()), || self.profile.insert_group(id, group))
     }
 
     /// Changes the members of a group.
     pub fn modify_group(&self, id: u32, group: Group) -> Result<(), ControlError> {
         let leads = |target: &EntryTarget| *target == EntryTarget::Group(id);
-        let modify = |group| self.profile.modify_group(id, group).map_err(|e| self.refused(e));
+        let modify = |group: Group| {
+            let before = self.group_bytes(id);
+            self.charged(before, footprint::of_group(group.members.len()), || self.profile.modify_group(id, group))
+        };
         self.change(leads, self.group(id), group, modify)
     }
 
     /// Removes a group, which nothing may refer to.
     pub fn delete_group(&self, id: u32) -> Result<(), ControlError> {
-        self.profile.delete_group(id).map_err(|e| self.refused(e))
+        let before = self.group_bytes(id);
+        self.profile.delete_group(id).map_err(|e| self.refused(e))?;
+        self.account.release(before);
+        Ok(())
+    }
+
+    fn member_bytes(&self, action: &ActionCall) -> u64 {
+        footprint::of_member(self.pipeline, action)
+    }
+
+    fn group_bytes(&self, id: u32) -> u64 {
+        self.profile.read(|p| p.group(id).map_or(0, |group| footprint::of_group(group.members.len())))
+    }
+
+    /// Makes a change after which something takes other memory, if the tenant may have it.
+    fn charged(
+        &self,
+        before: u64,
+        after: u64,
+        change: impl FnOnce() -> Result<(), ProfileError>,
+    ) -> Result<(), ControlError> {
+        let exceeded = |reason| ControlError::Memory { name: self.name.into(), reason };
+        self.account.exchange(before, after).map_err(exceeded)?;
+        change().map_err(|reason| {
+            // There was room for what was there.
+            let _ = self.account.exchange(after, before);
+            self.refused(reason)
+        })
     }
 
     /// Makes a change, on a device for all entries that it concerns. Undoes it if the device refuses.

@@ -3,8 +3,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hopwright_abi::ExternAttributes;
 use hopwright_abi::{
@@ -41,9 +41,22 @@ const MIN_PACKETS: usize = 16;
 /// Passes of packets that were copied, resubmitted or recirculated after which a run returns, so that the caller can look at the time.
 const ENOUGH_PASSES: u32 = 128;
 
+/// Machine code of a program, which equal programs share.
+pub(crate) struct Code {
+    pub compiled: CompiledPipeline,
+    /// The path profiler, once it was needed.
+    profiler: Mutex<Option<Arc<PathProfiler>>>,
+}
+
+impl Code {
+    pub(crate) fn new(compiled: CompiledPipeline) -> Arc<Code> {
+        Arc::new(Code { compiled, profiler: Mutex::default() })
+    }
+}
+
 /// A compiled program and the handles it is called with.
 pub(crate) struct MachineProgram {
-    compiled: CompiledPipeline,
+    code: Arc<Code>,
     tables: Vec<TableHandle>,
     externs: Vec<ExternHandle>,
     value_sets: Vec<ValueSetHandle>,
@@ -70,8 +83,8 @@ struct Renumbered {
 
 impl MachineProgram {
     /// Builds the handles. `control` owns the objects they point to and must live as long as the program.
-    pub(crate) fn new(compiled: CompiledPipeline, control: &Arc<Control>) -> Result<MachineProgram, BuildError> {
-        let pipeline = control.pipeline();
+    pub(crate) fn new(code: Arc<Code>, control: &Arc<Control>) -> Result<MachineProgram, BuildError> {
+        let (pipeline, compiled) = (control.pipeline(), &code.compiled);
         if let Some(function) = compiled.interface().functions.first() {
             return Err(BuildError::Program(format!("extern function `{}` has no implementation", function.name)));
         }
@@ -105,15 +118,25 @@ impl MachineProgram {
             handles[at].state = std::ptr::from_ref(it).cast_mut().cast();
         }
         Ok(MachineProgram {
-            key_prefetch: key_prefetch::Plan::of(&compiled, control.tables()),
-            compiled,
+            key_prefetch: key_prefetch::Plan::of(compiled, control.tables()),
             tables: control.tables().iter().map(Table::handle).collect(),
             externs: handles,
             value_sets: control.value_sets().iter().map(native::handle_of_set).collect(),
             digests: control.digests().handle(),
             natives,
             _renumbered: renumbered,
+            code,
         })
+    }
+
+    pub(crate) fn code(&self) -> &Arc<Code> {
+        &self.code
+    }
+
+    /// Bytes of the machine code, in whole pages for each function, and of what is known of its places.
+    pub(crate) fn code_bytes(&self) -> u64 {
+        let of = |code: GeneratedCode<'_>| code.bytes().len().next_multiple_of(4096) + size_of_val(code.lines());
+        self.functions().into_iter().map(|(_, code)| of(code) as u64).sum()
     }
 }
 
@@ -126,22 +149,27 @@ impl MachineProgram {
         without: &[TracePass],
         sites: &mut ExitSites,
     ) -> Result<Option<TraceCode>, Unsupported> {
-        TraceCode::new(pipeline, &self.compiled, paths, &self.natives, without, sites)
+        TraceCode::new(pipeline, &self.code.compiled, paths, &self.natives, without, sites)
     }
 
     /// The generated functions, without traces.
     pub(crate) fn functions(&self) -> Vec<(&'static str, GeneratedCode<'_>)> {
-        self.compiled.functions()
+        self.code.compiled.functions()
     }
 
-    /// A path profiler of the program.
-    pub(crate) fn profiler(&self, pipeline: &Pipeline) -> Result<PathProfiler, Unsupported> {
-        jit::profiler(&self.compiled, pipeline)
+    /// The path profiler of the program. Whether it was compiled now.
+    pub(crate) fn profiler(&self, pipeline: &Pipeline) -> Result<(Arc<PathProfiler>, bool), Unsupported> {
+        let mut profiler = self.code.profiler.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(there) = &*profiler {
+            return Ok((there.clone(), false));
+        }
+        let new = Arc::new(jit::profiler(&self.code.compiled, pipeline)?);
+        Ok((profiler.insert(new).clone(), true))
     }
 
     /// The trace IR of these paths.
     pub(crate) fn trace_ir(&self, pipeline: &Pipeline, paths: &[Path]) -> TraceIr {
-        jit::trace_ir_of(&self.compiled, pipeline, paths, &self.natives)
+        jit::trace_ir_of(&self.code.compiled, pipeline, paths, &self.natives)
     }
 }
 
@@ -227,15 +255,15 @@ impl Machine {
         tally: Arc<Tally>,
         depths: &QueueDepths,
     ) -> Machine {
-        let traffic = program.compiled.suspension().map(|r| Box::new(Traffic::new(r, pipeline)));
+        let traffic = program.code.compiled.suspension().map(|r| Box::new(Traffic::new(r, pipeline)));
         let mut externs: Box<[ExternHandle]> = program.externs.as_slice().into();
         for (at, cells) in &counters {
             externs[*at] = ExternHandle { state: cells.as_ptr().cast(), size: cells.len() as u64, call: None };
         }
-        let context = AlignedMemory::new(program.compiled.context_bytes());
+        let context = AlignedMemory::new(program.code.compiled.context_bytes());
         let scratch = AlignedMemory::new(SCRATCH_BYTES);
         Machine {
-            run: program.compiled.run(),
+            run: program.code.compiled.run(),
             runtime: Runtime {
                 tables: program.tables.as_ptr(),
                 externs: externs.as_ptr(),
@@ -257,7 +285,7 @@ impl Machine {
             _externs: externs,
             _counters: counters,
             key_prefetch: program.key_prefetch.clone().map(|plan| Box::new(KeyPrefetcher::new(plan))),
-            lines: lines_to_touch(program.compiled.parsed_bytes()),
+            lines: lines_to_touch(program.code.compiled.parsed_bytes()),
             line_prefetch: Autotuner::default(),
             _context: context,
             _scratch: scratch,

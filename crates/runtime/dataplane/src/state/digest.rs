@@ -11,12 +11,21 @@ use hopwright_interp::{Digest, Value};
 use hopwright_ir::Type;
 use num_bigint::BigUint;
 
+use crate::account::allocated;
 use crate::native::{self, Callee};
 use crate::sync::quiescence::Inside;
 use hopwright_abi::from_limbs;
 
 /// The maximum number of digests in the queue.
 const WAITING: usize = 4096;
+
+/// What the queue takes for the digests of these calls.
+pub(crate) fn footprint(calls: &[DigestCall]) -> u64 {
+    let Some(most) = calls.iter().map(DigestCall::words).max() else { return 0 };
+    // A place in each of both queues: a sequence number and a buffer.
+    let place = 2 * (size_of::<usize>() + size_of::<Box<[u64]>>());
+    (allocated(8 * (1 + most)) + place as u64) * WAITING as u64
+}
 
 /// The digest queue of one data plane.
 pub(crate) struct Digests {

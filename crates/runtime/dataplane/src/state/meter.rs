@@ -20,6 +20,9 @@ struct State {
     meter: UnsafeCell<Meter>,
 }
 
+/// What a meter with rates takes.
+pub(crate) const FOOTPRINT: u64 = (size_of::<MeterCell>() + size_of::<State>() + 24) as u64;
+
 /// One meter. A meter without rates colours every packet green.
 pub(crate) struct MeterCell(AtomicPtr<State>);
 

@@ -10,7 +10,7 @@ use hopwright_ir::{ActionCall, EntryTarget, MatchValue, TableEntry, WeightedActi
 
 use super::entry::{EntryExtras, MatchKey, StoredEntry};
 use super::profile::Choice;
-use super::{Table, Writer};
+use super::{Table, Writer, footprint};
 use crate::control::error::ControlError;
 use crate::state::meter::MeterCell;
 
@@ -41,7 +41,10 @@ impl Table {
     ) -> Result<((EntryTarget, Arc<Choice>), ActionCall), ControlError> {
         let refused = |reason| ControlError::Profile { name: self.name(), reason };
         let profile = self.profile.as_ref().ok_or_else(|| refused(ProfileError::NoProfile))?;
-        let (choice, first) = profile.acquire(self.id, &to).map_err(refused)?;
+        let bytes = self.target_bytes(&to);
+        self.account.charge(bytes).map_err(|reason| ControlError::Memory { name: self.name(), reason })?;
+        let acquired = profile.acquire(self.id, &to).inspect_err(|_| self.account.release(bytes));
+        let (choice, first) = acquired.map_err(refused)?;
         // An entry whose group is empty runs the default action.
         let action = first.unwrap_or_else(|| self.pipeline[self.id].default_action.clone());
         Ok(((to, choice), action))
@@ -51,7 +54,14 @@ impl Table {
     pub(super) fn release(&self, extras: Option<&EntryExtras>) {
         if let (Some(profile), Some(EntryExtras { target: Some((to, _)), .. })) = (&self.profile, extras) {
             profile.release(self.id, to);
+            self.account.release(self.target_bytes(to));
         }
+    }
+
+    /// What a target takes that is the entry's own.
+    fn target_bytes(&self, to: &EntryTarget) -> u64 {
+        let EntryTarget::Set(set) = to else { return 0 };
+        set.iter().map(|member| footprint::of_member(&self.pipeline, &member.action)).sum()
     }
 
     /// Adds an entry on this side whose target is in the table's profile.
@@ -65,7 +75,8 @@ impl Table {
         let mut writer = self.lock();
         let hash = writer.records.hash(&key.matches, key.priority);
         self.check_room(&writer, hash, &key)?;
-        let (target, action) = self.acquire_target(to)?;
+        let charged = self.charge_entry(&writer)?;
+        let (target, action) = self.acquire_target(to).inspect_err(|_| self.account.release(charged))?;
         let mut extras = Box::new(EntryExtras { target: Some(target), ..EntryExtras::default() });
         if self.pipeline[self.id].direct_meter.is_some() {
             extras.meter = Some(Arc::new(MeterCell::new()));

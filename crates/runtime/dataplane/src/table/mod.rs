@@ -13,6 +13,7 @@ mod bits;
 mod block;
 mod direct;
 mod entry;
+pub(crate) mod footprint;
 mod indirect;
 mod lookup;
 mod offloaded;
@@ -38,6 +39,7 @@ use hopwright_interp::Entry;
 use hopwright_ir::entry::{EntryIndices, check_entry};
 use hopwright_ir::{ActionCall, ActionId, ExternId, MatchForm, MatchValue, Pipeline, TableEntry, TableId};
 
+use crate::account::Account;
 use crate::build_error::BuildError;
 use crate::control::error::ControlError;
 use crate::offload::Device;
@@ -47,6 +49,7 @@ use arena::Arena;
 use block::{Block, Contents, Link, Rank, Shape, action_data};
 pub(crate) use entry::EntryCells;
 use entry::{EntryExtras, MatchKey, StoredEntry, split};
+use footprint::EntryPrice;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use shared::{EntryMemory, SharedBlocks};
 use slots::SlotsWriter;
@@ -89,6 +92,9 @@ pub struct Table {
     pub(crate) frame: Frame,
     /// What runs the program, if that is not here.
     device: OnceLock<Arc<Device>>,
+    /// What entries are charged to.
+    account: Arc<Account>,
+    price: EntryPrice,
 }
 
 enum Reader {
@@ -165,7 +171,7 @@ impl Table {
     /// The table uses an unsupported feature.
     pub fn new(pipeline: &Arc<Pipeline>, id: TableId, domain: &Arc<Domain>) -> Result<Table, BuildError> {
         let profile = pipeline[id].implementation.and_then(|object| Profiles::new(pipeline, object, domain));
-        Table::with_objects(pipeline, id, domain, profile, Box::default())
+        Table::with_objects(pipeline, id, domain, profile, Box::default(), &Arc::default())
     }
 
     /// Like [`Table::new`], with the action profile that implements the table, which several tables may share, and the objects
@@ -176,31 +182,20 @@ impl Table {
         domain: &Arc<Domain>,
         profile: Option<Arc<Profiles>>,
         cells: Box<[Box<dyn EntryCells>]>,
+        account: &Arc<Account>,
     ) -> Result<Table, BuildError> {
         let model = &pipeline[id];
         let refused = |what: String| BuildError::Program(format!("table `{}`: {what}", model.name));
         let layout = KeyLayout::of(model);
-        let key_words = layout.words;
-        if key_words > MAX_KEY_WORDS {
+        if layout.words > MAX_KEY_WORDS {
             return Err(refused("a key of more than 64 words of 64 bits is not supported yet".into()));
         }
-        let of_form =
-            |form: MatchForm| model.keys.iter().zip(&layout.fields).filter(move |(k, _)| k.kind.form() == form);
-        let ranges: Vec<RangeField> =
-            of_form(MatchForm::Range).map(|(_, f)| RangeField { word: f.word, words: f.words() }).collect();
-        let bound_words = ranges.iter().map(|r| 2 * r.words).sum();
         let exact = model.match_keys().all(|k| k.kind.form() == MatchForm::Value);
-        let data = model.actions.iter().map(|a| (a.action, DataLayout::of(&pipeline[a.action])));
-        let data: Vec<(ActionId, DataLayout)> = data.collect();
-        let most = data.iter().map(|(_, layout)| layout.words()).max().unwrap_or(0);
+        let data = model.actions.iter().map(|a| (a.action, DataLayout::of(&pipeline[a.action]))).collect();
         let least_words = least_data_words(pipeline, id);
-        let data_words = (lead_words(model) + most).max(least_words);
+        let data_words = data_words_of(pipeline, id);
         let trie = prefix_bits(model);
-        let shape = match (exact, &trie) {
-            (true, _) => Shape { link: Link::None, key_words, bound_words },
-            (_, Some(_)) => Shape::ALONE,
-            (_, None) => Shape { link: Link::Chain, key_words, bound_words },
-        };
+        let shape = shape_of(model);
         let counted = model.direct_counter.is_some() || model.idle_timeout;
         let shares = trie.is_some() && !counted && lead_words(model) == 0;
         let (reader, structure) = if exact {
@@ -212,7 +207,7 @@ impl Table {
             (Reader::Trie(Trie::new(bits, lines)), Structure::Trie(TrieWriter::default()))
         } else {
             let widths = layout.runs.iter().map(|run| run.width).collect();
-            (Reader::Masked(Masked::new(shape, ranges.into())), Structure::Masked(MaskedWriter::new(widths)))
+            (Reader::Masked(Masked::new(shape, range_fields(model))), Structure::Masked(MaskedWriter::new(widths)))
         };
         let default = DefaultEntry::new(&model.default_action, pipeline, id);
         reader.set_default(default.block.entry());
@@ -242,12 +237,15 @@ impl Table {
             bytes: AtomicUsize::new(0),
             frame: Frame::default(),
             device: OnceLock::new(),
+            account: account.clone(),
+            price: EntryPrice::of(pipeline, id),
         };
         for entry in &model.entries {
             check_entry(pipeline, id, entry).map_err(|e| refused(e.to_string()))?;
             let (key, action) = split(entry.clone());
             let extras = table.extras(&action).map_err(|e| BuildError::Program(e.to_string()))?;
             let mut writer = table.lock();
+            table.charge_entry(&writer).map_err(|e| BuildError::Program(e.to_string()))?;
             let hash = writer.records.hash(&key.matches, key.priority);
             table.add(&mut writer, hash, key, action, extras);
             drop(writer);
@@ -368,6 +366,32 @@ impl Table {
     fn lock(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The fields of a table's keys that are matched by range.
+fn range_fields(model: &hopwright_ir::Table) -> Box<[RangeField]> {
+    let layout = KeyLayout::of(model);
+    let fields = model.keys.iter().zip(&layout.fields).filter(|(key, _)| key.kind.form() == MatchForm::Range);
+    fields.map(|(_, field)| RangeField { word: field.word, words: field.words() }).collect()
+}
+
+/// The layout of a table's entry blocks.
+fn shape_of(model: &hopwright_ir::Table) -> Shape {
+    let exact = model.match_keys().all(|k| k.kind.form() == MatchForm::Value);
+    let (key_words, ranges) = (KeyLayout::of(model).words, range_fields(model));
+    let bound_words = ranges.iter().map(|range| 2 * range.words).sum();
+    match (exact, prefix_bits(model)) {
+        (true, _) => Shape { link: Link::None, key_words, bound_words },
+        (_, Some(_)) => Shape::ALONE,
+        (_, None) => Shape { link: Link::Chain, key_words, bound_words },
+    }
+}
+
+/// The most words of data of an entry, lead words included.
+fn data_words_of(pipeline: &Pipeline, id: TableId) -> usize {
+    let model = &pipeline[id];
+    let most = model.actions.iter().map(|a| DataLayout::of(&pipeline[a.action]).words()).max().unwrap_or(0);
+    (lead_words(model) + most).max(least_data_words(pipeline, id))
 }
 
 impl Reader {

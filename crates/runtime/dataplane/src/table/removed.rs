@@ -73,7 +73,8 @@ impl Table {
             cells,
             counted: None,
         };
-        self.unlink(&mut writer, &key, record);
+        let left = writer.records.len();
+        self.unlink(&mut writer, &key, record, left);
         Ok(kept)
     }
 
@@ -83,9 +84,11 @@ impl Table {
         let mut writer = self.lock();
         let hash = writer.records.hash(&key.matches, key.priority);
         self.check_room(&writer, hash, &key)?;
+        let charged = self.charge_entry(&writer)?;
         let mut extras = (self.lead_words() > 0).then(Box::<EntryExtras>::default);
         if let Some(extras) = &mut extras {
-            extras.target = target.map(|target| self.acquire_target(target)).transpose()?.map(|(target, _)| target);
+            let acquired = target.map(|target| self.acquire_target(target)).transpose();
+            extras.target = acquired.inspect_err(|_| self.account.release(charged))?.map(|(target, _)| target);
             extras.meter = meter;
             // The index is free unless an entry was added since, and stays.
             extras.index = index.map(|index| match writer.indices.take_back(index) {

@@ -24,6 +24,10 @@ pub(super) struct StoredEntries {
     state: RandomState,
 }
 
+/// What an entry takes here beside its keys and its action's arguments: its place in a vector that grows by doubling, and its
+/// index word, where at least three eighths of the words are used.
+pub(super) const FOOTPRINT: u64 = (2 * size_of::<Place>() + 8 * 8 / 3) as u64;
+
 enum Place {
     Used(MatchKey, StoredEntry),
     /// The next free place.

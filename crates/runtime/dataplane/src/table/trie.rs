@@ -74,6 +74,11 @@ struct Sized<const SLOTS: usize> {
     slots: [AtomicPtr<u64>; SLOTS],
 }
 
+/// What a node at a depth other than 0 takes.
+pub(super) fn node_bytes(depth: u32) -> u64 {
+    (if stride(depth) == 8 { size_of::<Sized<256>>() } else { size_of::<Sized<16>>() }) as u64
+}
+
 /// Allocates nodes with strides of eight and four bits.
 #[derive(Clone)]
 struct Nodes {

@@ -35,14 +35,23 @@ impl Table {
             // Check before a profile target is acquired, so that a refused entry acquires nothing.
             self.check_room(&writer, hash, &key)?;
         }
-        let extras = self.extras(&action)?;
+        let charged = self.charge_entry(&writer)?;
+        let extras = self.extras(&action).inspect_err(|_| self.account.release(charged))?;
         let new = self.new_entry(&mut writer, &action, extras);
         if let Err(error) = self.check_room(&writer, hash, &key) {
             writer.pool.release(&action);
+            self.account.release(charged);
             return Err(error);
         }
         self.link(&mut writer, hash, key, action, new);
         Ok(())
+    }
+
+    /// Charges one more entry. Returns its price.
+    pub(super) fn charge_entry(&self, writer: &Writer) -> Result<u64, ControlError> {
+        let price = self.price.next(writer.records.len());
+        let exceeded = |reason| ControlError::Memory { name: self.name(), reason };
+        self.account.charge(price).map(|()| price).map_err(exceeded)
     }
 
     /// Fails if the key is present or the table is full. `hash` is the key's hash in `records`.
@@ -123,7 +132,8 @@ impl Table {
         let hash = writer.records.hash(matches, priority);
         let removed = writer.records.remove(hash, matches, priority);
         let (key, record) = removed.ok_or_else(|| ControlError::NotFound(self.name()))?;
-        self.unlink(&mut writer, &key, record);
+        let left = writer.records.len();
+        self.unlink(&mut writer, &key, record, left);
         Ok(())
     }
 
@@ -131,8 +141,10 @@ impl Table {
     pub(super) fn clear_here(&self) -> Result<(), ControlError> {
         self.check_entries_changeable()?;
         let mut writer = self.lock();
+        let mut left = writer.records.len();
         for (key, record) in writer.records.take() {
-            self.unlink(&mut writer, &key, record);
+            left -= 1;
+            self.unlink(&mut writer, &key, record, left);
         }
         Ok(())
     }
@@ -250,7 +262,8 @@ impl Table {
         self.adjust_size_estimate(1);
     }
 
-    pub(super) fn unlink(&self, writer: &mut Writer, key: &MatchKey, record: StoredEntry) {
+    /// Takes away an entry that was removed from the records, and leaves this many.
+    pub(super) fn unlink(&self, writer: &mut Writer, key: &MatchKey, record: StoredEntry, left: usize) {
         let Writer { structure, pool, .. } = writer;
         let encoded = self.encode(&key.matches, key.priority);
         // SAFETY: the lock makes this the only writer; the block is linked.
@@ -270,6 +283,7 @@ impl Table {
             }
         }
         pool.release(&record.action);
+        self.account.release(self.price.next(left));
         self.adjust_size_estimate(-1);
         self.release(record.extras.as_deref());
         if let Some(index) = record.index() {

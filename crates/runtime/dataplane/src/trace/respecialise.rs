@@ -56,7 +56,8 @@ impl VirtualDataPlane {
         Ok(())
     }
 
-    /// Compiles the path profiler in advance. This takes longer than the rest of a re-specialisation. Returns whether it was not there.
+    /// Compiles the path profiler in advance. This takes longer than the rest of a re-specialisation. Returns whether it was compiled now: equal
+    /// programs share it.
     ///
     /// # Errors
     /// The path profiler cannot be compiled.
@@ -66,9 +67,9 @@ impl VirtualDataPlane {
         if there {
             return Ok(false);
         }
-        let profiler = Arc::new(program.profiler(self.pipeline())?);
+        let (profiler, compiled) = program.profiler(self.pipeline())?;
         lock(&self.traces().profile).profiler = Some(profiler);
-        Ok(true)
+        Ok(compiled)
     }
 
     /// Returns whether profiling is on.
@@ -104,6 +105,12 @@ impl VirtualDataPlane {
             done = Specialisation { covered, compile_time, code_bytes, ..done };
         }
         let traces = self.traces();
+        // A tenant without the memory for traces goes on with those it has, or without.
+        let bytes = code.as_ref().map_or(0, |code| code.code().len().next_multiple_of(4096) as u64);
+        if self.control().account().exchange(traces.bytes.load(Ordering::Relaxed), bytes).is_err() {
+            return Ok(Some(Specialisation { covered: 0, ..done }));
+        }
+        traces.bytes.store(bytes, Ordering::Relaxed);
         traces.paths.store(code.as_ref().map_or(0, |code| code.paths().len() as u64), Ordering::Relaxed);
         traces.code.set(code);
         traces.respecialisations.fetch_add(1, Ordering::Relaxed);

@@ -37,6 +37,8 @@ pub struct Traces {
     /// The number of paths that have code.
     pub(super) paths: AtomicU64,
     pub(super) respecialisations: AtomicU64,
+    /// What the code is charged as, in bytes.
+    pub(super) bytes: AtomicU64,
     /// Set while executors should profile packets.
     pub(super) profiling: AtomicBool,
     pub(super) profile: Mutex<PathProfile>,
@@ -70,6 +72,7 @@ impl Traces {
             code: Published::new(None, domain),
             paths: AtomicU64::new(0),
             respecialisations: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
             profiling: AtomicBool::new(false),
             profile: Mutex::default(),
             tallies: Mutex::default(),

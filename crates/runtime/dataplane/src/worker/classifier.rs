@@ -11,10 +11,10 @@ use crate::port::MAX_PORT;
 use crate::worker::tenant_ports::TenantPorts;
 
 /// Most tenants of a switch.
-pub const MAX_TENANTS: usize = 64;
+pub const MAX_TENANTS: usize = 1024;
 
 /// A tenant's place among those of its switch.
-pub(crate) type Slot = u8;
+pub(crate) type Slot = u16;
 
 /// Says which frames a tenant gets. What is not given matches every frame.
 ///

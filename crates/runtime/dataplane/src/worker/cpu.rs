@@ -8,11 +8,12 @@ use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
 
+use crate::account::allocated;
 use crate::worker::wait::{PollSet, Wakeup};
 
 struct Buffer {
@@ -23,21 +24,70 @@ struct Buffer {
     raw: bool,
 }
 
+/// What wakes the reader of some queues, and tells it that one of them may have packets.
+pub(crate) struct Signal {
+    wakeup: Wakeup,
+    raised: AtomicBool,
+}
+
+impl Signal {
+    pub(crate) fn new() -> io::Result<Arc<Signal>> {
+        Ok(Arc::new(Signal { wakeup: Wakeup::new()?, raised: AtomicBool::new(false) }))
+    }
+
+    pub(crate) fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.wakeup.as_fd()
+    }
+
+    pub(crate) fn clear_wakeup(&self) {
+        self.wakeup.clear();
+    }
+
+    fn notify(&self) {
+        self.raise();
+        self.wakeup.notify();
+    }
+
+    /// Has the reader look, which does not sleep.
+    pub(crate) fn raise(&self) {
+        self.raised.store(true, Ordering::Release);
+    }
+
+    /// Whether the reader has to look.
+    #[inline]
+    pub(crate) fn is_raised(&self) -> bool {
+        self.raised.load(Ordering::Acquire)
+    }
+
+    /// The same; the reader looks now.
+    #[inline]
+    pub(crate) fn take(&self) -> bool {
+        self.is_raised() && self.raised.swap(false, Ordering::AcqRel)
+    }
+}
+
 /// A queue of packets in one direction.
 pub(crate) struct Queue {
     filled: ArrayQueue<Box<Buffer>>,
     free: ArrayQueue<Box<Buffer>>,
-    wakeup: Wakeup,
+    signal: Arc<Signal>,
     lost: AtomicU64,
     longest: usize,
 }
 
 impl Queue {
-    pub(crate) fn new(packets: usize, bytes: usize) -> io::Result<Arc<Queue>> {
+    /// What a queue of this many packets of this many bytes takes.
+    pub(crate) fn footprint(packets: usize, bytes: usize) -> u64 {
+        // A place in each of both rings: a sequence number and an address.
+        let rings = 4 * size_of::<usize>() as u64;
+        (allocated(bytes) + allocated(size_of::<Buffer>()) + rings).saturating_mul(packets.max(1) as u64)
+    }
+
+    pub(crate) fn new(packets: usize, bytes: usize, signal: &Arc<Signal>) -> Arc<Queue> {
         let queue = Queue {
             filled: ArrayQueue::new(packets.max(1)),
             free: ArrayQueue::new(packets.max(1)),
-            wakeup: Wakeup::new()?,
+            signal: signal.clone(),
             lost: AtomicU64::new(0),
             longest: bytes,
         };
@@ -46,7 +96,7 @@ impl Queue {
             // As many as it holds.
             let _ = queue.free.push(buffer);
         }
-        Ok(Arc::new(queue))
+        Arc::new(queue)
     }
 
     /// Copies a packet in. False, and counted, if there is no room.
@@ -64,15 +114,15 @@ impl Queue {
     }
 
     pub(crate) fn wake_fd(&self) -> BorrowedFd<'_> {
-        self.wakeup.as_fd()
+        self.signal.wake_fd()
     }
 
     pub(crate) fn clear_wakeup(&self) {
-        self.wakeup.clear();
+        self.signal.clear_wakeup();
     }
 
     pub(crate) fn notify(&self) {
-        self.wakeup.notify();
+        self.signal.notify();
     }
 
     /// Worker side of punting: copies the packet. The sleeper is woken by [`Queue::notify`].
@@ -131,7 +181,7 @@ impl CpuQueue {
     /// A descriptor that is readable when packets have come, for an event loop. Call [`CpuQueue::clear_wakeup`], then
     /// [`CpuQueue::try_receive`] until there is none.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.0.wakeup.as_fd()
+        self.0.wake_fd()
     }
 
     /// Makes [`CpuQueue::fd`] unreadable until the next packet.

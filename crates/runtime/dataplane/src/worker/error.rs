@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use crate::account::MemoryExceeded;
 use crate::build_error::BuildError;
 use crate::packet::PoolError;
 use crate::port::{MAX_PORT, MAX_PORT_QUEUES};
@@ -12,8 +13,10 @@ use crate::worker::schedule::MAX_WEIGHT;
 /// How long a worker may take to end its round.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Most changes that may wait for a worker.
-pub(crate) const MAX_CHANGES: usize = 2 * MAX_PORT_QUEUES;
+/// Most changes of ports that may wait for a worker.
+pub(crate) const MAX_PORT_CHANGES: usize = 2 * MAX_PORT_QUEUES;
+/// Most changes that may wait for a worker: with all tenants that a switch starts with.
+pub(crate) const MAX_CHANGES: usize = MAX_PORT_CHANGES + 2 * MAX_TENANTS;
 
 /// The worker did not end its round in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,6 +64,9 @@ pub enum SwitchError {
     /// A worker takes longer over a round than it should.
     #[error(transparent)]
     WorkerBusy(#[from] WorkerBusy),
+    /// The tenant may not have so much memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryExceeded),
     /// Rules that cannot be used.
     #[error(transparent)]
     Rule(#[from] RuleError),

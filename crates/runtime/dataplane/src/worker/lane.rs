@@ -27,10 +27,66 @@ pub(crate) enum Egress {
 }
 
 /// Stands for the lane of packets that no tenant gets.
-pub(crate) const NO_LANE: u8 = MAX_TENANTS as u8;
+pub(crate) const NO_LANE: u16 = MAX_TENANTS as u16;
 
 /// Most packets that may wait in a lane between two bursts.
 pub(crate) const MAX_WAITING: usize = 4096;
+
+/// The lanes of a worker that have packets, or have just had some: a worker does nothing for the others. Places among all lanes, in the
+/// order of their turns.
+pub(crate) struct ActiveLanes(Vec<u16>);
+
+impl ActiveLanes {
+    pub(crate) fn new() -> ActiveLanes {
+        ActiveLanes(Vec::with_capacity(MAX_TENANTS))
+    }
+
+    /// Adds a lane, which is at this place.
+    #[inline]
+    pub(crate) fn add(&mut self, lane: &mut Lane, at: usize) {
+        if !lane.active {
+            lane.active = true;
+            self.0.push(at as u16);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The place of the lane whose turn this is.
+    #[inline]
+    pub(crate) fn at(&self, turn: usize) -> usize {
+        usize::from(self.0[turn % self.0.len()])
+    }
+
+    /// The places of all.
+    #[inline]
+    pub(crate) fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().copied().map(usize::from)
+    }
+
+    /// Does something for each, and keeps those that have packets then.
+    pub(crate) fn settle(&mut self, lanes: &mut [Box<Lane>], mut settle: impl FnMut(&mut Lane)) {
+        self.0.retain(|at| {
+            let lane = &mut *lanes[usize::from(*at)];
+            settle(lane);
+            lane.active = lane.has_packets();
+            lane.active
+        });
+    }
+
+    /// Begins anew with lanes that may be at other places.
+    pub(crate) fn find(&mut self, lanes: &mut [Box<Lane>]) {
+        self.0.clear();
+        for (at, lane) in lanes.iter_mut().enumerate() {
+            lane.active = false;
+            if lane.has_packets() {
+                self.add(lane, at);
+            }
+        }
+    }
+}
 
 /// A worker's side of a tenant.
 pub(crate) struct Lane {
@@ -46,8 +102,8 @@ pub(crate) struct Lane {
     waiting: VecDeque<Packet>,
     /// Packets of the last burst, which come behind these.
     fresh: Vec<Packet>,
-    /// The program's number of the port that the burst came by.
-    ingress_port: u32,
+    /// It is in the worker's list of lanes that have something to do.
+    pub active: bool,
     /// Packet buffers that it may hold.
     pub frames: usize,
     pub account: Account,
@@ -67,6 +123,13 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
+    /// What it takes, without the memory of the program.
+    pub(crate) fn footprint() -> u64 {
+        let packets = MAX_WAITING + 3 * MAX_BATCH;
+        let ports = (MAX_PORT as usize + 1) * (size_of::<Egress>() + size_of::<Option<u32>>());
+        (size_of::<Lane>() + packets * size_of::<Packet>() + ports) as u64
+    }
+
     /// Made on the control side; a worker connects it.
     pub(crate) fn new(tenant: &Arc<TenantState>, program: Arc<VirtualDataPlane>, worker: usize) -> Box<Lane> {
         Box::new(Lane {
@@ -78,7 +141,7 @@ impl Lane {
             slot: tenant.slot,
             waiting: VecDeque::with_capacity(MAX_WAITING + 2 * MAX_BATCH),
             fresh: Vec::with_capacity(MAX_BATCH),
-            ingress_port: 0,
+            active: false,
             frames: MAX_WAITING,
             account: Account::default(),
             limited: tenant.is_limited(),
@@ -114,20 +177,14 @@ impl Lane {
         self.generators.iter().filter_map(|generator| generator.due()).min()
     }
 
-    /// Begins with a burst that the port queue of this index received. Nothing is left of the last one.
+    /// Takes in a packet of the burst that the port queue of this index received. One that the policer does not let in comes back.
     #[inline]
-    pub(crate) fn begin_burst(&mut self, queue: usize) {
-        self.ingress_port = self.number(queue);
-    }
-
-    /// Takes in a packet of the burst. One that the policer does not let in comes back.
-    #[inline]
-    pub(crate) fn take_in(&mut self, mut packet: Packet, now_ns: u64) -> Option<Packet> {
+    pub(crate) fn take_in(&mut self, mut packet: Packet, queue: usize, now_ns: u64) -> Option<Packet> {
         self.count_received(packet.len());
         if !self.admit(packet.len(), now_ns) {
             return Some(packet);
         }
-        packet.set_ingress_port(self.ingress_port);
+        packet.set_ingress_port(self.number(queue));
         self.fresh.push(packet);
         None
     }

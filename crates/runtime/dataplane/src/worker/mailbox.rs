@@ -9,7 +9,8 @@ use crossbeam_queue::ArrayQueue;
 
 use crate::worker::attention::Attention;
 use crate::worker::classifier::{Classifier, Slot};
-use crate::worker::error::{MAX_CHANGES, SwitchError};
+use crate::worker::cpu::Signal;
+use crate::worker::error::{MAX_CHANGES, MAX_PORT_CHANGES, SwitchError};
 use crate::worker::generator::Generator;
 use crate::worker::lane::Lane;
 use crate::worker::port_queue::PortQueue;
@@ -46,7 +47,7 @@ impl Mailbox {
     fn new() -> io::Result<Mailbox> {
         Ok(Mailbox {
             changes: ArrayQueue::new(MAX_CHANGES),
-            returned: ArrayQueue::new(MAX_CHANGES),
+            returned: ArrayQueue::new(MAX_PORT_CHANGES),
             retired: ArrayQueue::new(MAX_CHANGES),
             attention: Attention::new()?,
         })
@@ -100,6 +101,8 @@ impl Mailbox {
 /// What the control side shares with all workers.
 pub(crate) struct Workers {
     mailboxes: Box<[Mailbox]>,
+    /// Raised when a control plane has sent packets to the first worker.
+    pub injected: Arc<Signal>,
     /// Held while changes are sent.
     sending: Mutex<()>,
     stop: AtomicBool,
@@ -108,7 +111,8 @@ pub(crate) struct Workers {
 impl Workers {
     pub(crate) fn new(count: usize) -> io::Result<Arc<Workers>> {
         let mailboxes = (0..count).map(|_| Mailbox::new()).collect::<io::Result<_>>()?;
-        Ok(Arc::new(Workers { mailboxes, sending: Mutex::new(()), stop: AtomicBool::new(false) }))
+        let (injected, sending, stop) = (Signal::new()?, Mutex::new(()), AtomicBool::new(false));
+        Ok(Arc::new(Workers { mailboxes, injected, sending, stop }))
     }
 
     pub(crate) fn count(&self) -> usize {

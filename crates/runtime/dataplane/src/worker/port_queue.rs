@@ -24,7 +24,7 @@ pub(crate) struct PortQueue {
 /// Packets of one tenant that follow each other in a port queue.
 pub(crate) struct Run {
     /// The tenant's lane.
-    pub lane: u8,
+    pub lane: u16,
     pub packets: u64,
     pub bytes: u64,
 }
@@ -46,7 +46,7 @@ impl PortQueue {
 
     /// Says that the packets added to `out` since the last call are of this lane.
     #[inline]
-    pub(crate) fn end_run(&mut self, lane: u8) {
+    pub(crate) fn end_run(&mut self, lane: u16) {
         let added = self.out.get(self.owned..).unwrap_or_default();
         if added.is_empty() {
             return;

@@ -5,9 +5,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::Instant;
 
+use hopwright_ir::Pipeline;
+
 use crate::observe::stats::{Cell, StageTime, SwitchStats, TenantStats, WorkerCells};
 use crate::packet::FrameSize;
 use crate::port::Port;
+use crate::vdp::VirtualDataPlane;
 use crate::worker::classifier::{Addresses, Classifier, MAX_TENANTS, RuleError, Slot, TenantRules};
 use crate::worker::error::{SwitchError, WorkerBusy};
 use crate::worker::lane::Lane;
@@ -16,6 +19,7 @@ use crate::worker::port_queue::PortQueue;
 use crate::worker::ports::{PortSummary, Ports};
 use crate::worker::tenant::Tenant;
 use crate::worker::tenant_spec::TenantSpec;
+use crate::worker::tenant_state;
 
 /// A running switch, seen from outside its workers: its ports and tenants.
 pub struct Switch {
@@ -135,8 +139,8 @@ impl Switch {
     /// later than it.
     ///
     /// # Errors
-    /// If the name or a rule is another tenant's, there are [`MAX_TENANTS`], a number or the program is not suitable, or a
-    /// worker has not taken up earlier changes. Nothing was changed then.
+    /// If the name or a rule is another tenant's, there are [`MAX_TENANTS`], a number or the program is not suitable, it needs more memory
+    /// than the tenant may have, or a worker has not taken up earlier changes. Nothing was changed then.
     pub fn add_tenant(&self, spec: &TenantSpec) -> Result<Arc<Tenant>, SwitchError> {
         spec.check(self.workers.count())?;
         self.with_tenants(|tenants| {
@@ -155,6 +159,19 @@ impl Switch {
             tenants.list.push(tenant.clone());
             Ok(tenant)
         })
+    }
+
+    /// The bytes of memory that a tenant needs with this program, these CPU ports, normal and urgent, and this many packets in each queue
+    /// of the normal one. The program's machine code is not known before it is compiled, and comes on top.
+    pub fn needs(&self, pipeline: &Pipeline, cpu_ports: [Option<u32>; 2], cpu_queue: usize) -> u64 {
+        TenantSpec::needs(pipeline, cpu_ports, cpu_queue, self.frame_size, self.workers.count())
+    }
+
+    /// The same of a data plane that is there, with its machine code and what was written to it.
+    pub fn needs_with(&self, vdp: &VirtualDataPlane, cpu_ports: [Option<u32>; 2], cpu_queue: usize) -> u64 {
+        let workers = self.workers.count();
+        let beside = tenant_state::footprint(cpu_ports, cpu_queue, self.frame_size, workers);
+        beside.saturating_add(vdp.needs(workers)).saturating_add(vdp.control().account().held())
     }
 
     /// Takes a tenant away. Its packets that wait are dropped; other tenants do not notice. Returns when no worker that runs has

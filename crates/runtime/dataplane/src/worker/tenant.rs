@@ -1,15 +1,17 @@
 //! A tenant: a program on a switch, with the queues, counts and port numbers that belong to it.
 
 use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use hopwright_interp::Digest;
+use hopwright_ir::Pipeline;
 
+use crate::account::MemoryExceeded;
 use crate::build_error::BuildError;
 use crate::executor::Executor;
+use crate::footprint;
 use crate::observe::sample::{Samples, Sampling, TooManySamplings};
 use crate::observe::stats::{MAX_ERRORS, PortStats, TenantStats, WorkerStats};
 use crate::packet::FrameSize;
@@ -22,7 +24,7 @@ use crate::worker::mailbox::{Change, Workers};
 use crate::worker::ports::{PortSummary, Ports};
 use crate::worker::tenant_ports::TenantPorts;
 use crate::worker::tenant_spec::{Limits, TenantSpec};
-use crate::worker::tenant_state::TenantState;
+use crate::worker::tenant_state::{self, TenantState};
 
 /// Why a tenant does not run another program.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +36,8 @@ pub enum ReplaceError {
     Busy(#[from] WorkerBusy),
     #[error(transparent)]
     Generators(#[from] SwitchError),
+    #[error(transparent)]
+    Memory(#[from] MemoryExceeded),
     #[error("the tenant was removed from its switch")]
     Removed,
 }
@@ -50,6 +54,8 @@ pub struct Tenant {
     limits: Mutex<Limits>,
     /// Of packet buffers.
     headroom: u32,
+    /// Bytes of memory that it takes beside its program.
+    beside: u64,
     state: Arc<TenantState>,
     removed: AtomicBool,
     switch_ports: Arc<Ports>,
@@ -64,7 +70,9 @@ impl Tenant {
         ports: &Arc<Ports>,
         workers: &Arc<Workers>,
         frames: FrameSize,
-    ) -> io::Result<Tenant> {
+    ) -> Result<Tenant, SwitchError> {
+        let beside =
+            tenant_state::footprint([spec.cpu_port, spec.urgent_cpu_port], spec.cpu_queue, frames, workers.count());
         let tenant = Tenant {
             name: spec.name.as_str().into(),
             vdp: Mutex::new(spec.vdp.clone()),
@@ -72,13 +80,42 @@ impl Tenant {
             rules: spec.rules.clone(),
             limits: Mutex::default(),
             headroom: frames.headroom,
-            state: Arc::new(TenantState::new(spec, slot, workers.count(), frames)?),
+            beside,
+            state: Arc::new(TenantState::new(spec, slot, workers, frames)?),
             removed: AtomicBool::new(false),
             switch_ports: ports.clone(),
             workers: workers.clone(),
         };
         tenant.apply(spec.limits);
+        tenant.admit(&spec.vdp)?;
         Ok(tenant)
+    }
+
+    /// Opens the account of a data plane for the program that the tenant is to run next, with its limit.
+    ///
+    /// # Errors
+    /// It needs more than the tenant may have.
+    pub fn admit(&self, vdp: &VirtualDataPlane) -> Result<(), MemoryExceeded> {
+        let fixed = self.beside.saturating_add(vdp.needs(self.workers.count()));
+        vdp.control().account().open(&self.name, fixed, self.limits().memory)
+    }
+
+    /// Checks that the tenant may have the memory that a program needs, before anything of it is allocated. Its machine code, which is
+    /// not there yet, comes on top.
+    ///
+    /// # Errors
+    /// It may not.
+    pub fn check_memory(&self, pipeline: &Pipeline) -> Result<(), MemoryExceeded> {
+        let needs = self.beside.saturating_add(footprint::of(pipeline, self.workers.count() as u64));
+        match self.limits().memory {
+            Some(may) if needs > may => Err(MemoryExceeded { tenant: self.name.clone(), needs, may }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The bytes of memory that it has.
+    pub fn memory(&self) -> u64 {
+        self.vdp().control().account().held()
     }
 
     fn apply(&self, limits: Limits) {
@@ -95,11 +132,22 @@ impl Tenant {
     /// Changes what it may use. Workers follow within a round. A new rate begins with its whole burst.
     ///
     /// # Errors
-    /// If the weight is out of range, or too many changes wait for a worker; nothing was changed then.
+    /// If the weight is out of range, the tenant has more memory than the limit, or too many changes wait for a worker; nothing was
+    /// changed then.
     pub fn set_limits(&self, limits: Limits) -> Result<(), SwitchError> {
         limits.check()?;
-        let _room = self.workers.room(1)?;
-        self.apply(limits);
+        let before = self.limits();
+        // Memory is nothing to workers.
+        let others = Limits { memory: limits.memory, ..before } != limits;
+        let _room = others.then(|| self.workers.room(1)).transpose()?;
+        {
+            let current = self.vdp.lock().unwrap_or_else(PoisonError::into_inner);
+            current.control().account().set_limit(limits.memory)?;
+            self.apply(limits);
+        }
+        if !others {
+            return Ok(());
+        }
         self.workers.send(|_| Change::Limit);
         Ok(())
     }
@@ -156,8 +204,8 @@ impl Tenant {
     /// through one program or the other. Returns when all have. Other tenants do not notice.
     ///
     /// # Errors
-    /// If there are several workers and the program cannot run on them, or if one does not end its round in time; it
-    /// will take up the program when it does.
+    /// If there are several workers and the program cannot run on them, or the tenant may not have the memory that it needs: then nothing
+    /// was changed. If a worker does not end its round in time; it will take up the program when it does.
     pub fn replace(&self, vdp: Arc<VirtualDataPlane>) -> Result<(), ReplaceError> {
         if self.is_removed() {
             return Err(ReplaceError::Removed);
@@ -165,10 +213,16 @@ impl Tenant {
         if self.state.handovers.len() > 1 {
             vdp.shareable()?;
         }
+        self.admit(&vdp)?;
         let generating = *self.generating.lock().unwrap_or_else(PoisonError::into_inner);
         let running = (0..MAX_GENERATORS).filter(|id| generating >> id & 1 == 1);
         self.generate(running.map(|id| (id as u8, None)).collect())?;
-        *self.vdp.lock().unwrap_or_else(PoisonError::into_inner) = vdp.clone();
+        {
+            let mut current = self.vdp.lock().unwrap_or_else(PoisonError::into_inner);
+            // The limit may have changed.
+            self.admit(&vdp)?;
+            *current = vdp.clone();
+        }
         for (handover, worker) in self.state.handovers.iter().zip(self.workers.mailboxes()) {
             handover.replace(Executor::new(vdp.clone()), &worker.attention, || self.is_removed())?;
         }
@@ -283,6 +337,9 @@ impl Tenant {
     /// It is no longer the switch's.
     pub(crate) fn set_removed(&self) {
         self.removed.store(true, Ordering::Release);
+        // Whoever waits for its packets finds that out.
+        self.state.cpu.normal.notify();
+        self.state.cpu.urgent.notify();
     }
 
     /// The counts now.

@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use hopwright_ir::Pipeline;
+
+use crate::footprint;
+use crate::packet::FrameSize;
 use crate::port::MAX_PORT;
 use crate::vdp::VirtualDataPlane;
 use crate::worker::classifier::Rule;
@@ -9,6 +13,7 @@ use crate::worker::error::SwitchError;
 use crate::worker::policer::Rate;
 use crate::worker::schedule::MAX_WEIGHT;
 use crate::worker::tenant_ports::TenantPorts;
+use crate::worker::tenant_state;
 
 /// What a tenant may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub struct Limits {
     /// runs them without looking at other tenants, so that fewer mean less delay for these. A packet that exceeds it
     /// is dropped as a fault. `None`: 4,096.
     pub passes: Option<u32>,
+    /// Bytes of memory that it may have ([`Switch::needs`](crate::Switch::needs)). `None`: no limit.
+    pub memory: Option<u64>,
 }
 
 impl Limits {
@@ -44,7 +51,7 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { packets: None, bits: None, weight: 1, frames: None, passes: None }
+        Limits { packets: None, bits: None, weight: 1, frames: None, passes: None, memory: None }
     }
 }
 
@@ -83,6 +90,19 @@ impl TenantSpec {
             rules: vec![Rule::default()],
             limits: Limits::default(),
         }
+    }
+
+    /// The bytes of memory that a tenant needs with a program, on a switch with frames of this size and this many workers: see
+    /// [`Switch::needs`](crate::Switch::needs).
+    pub fn needs(
+        pipeline: &Pipeline,
+        cpu_ports: [Option<u32>; 2],
+        cpu_queue: usize,
+        frames: FrameSize,
+        workers: usize,
+    ) -> u64 {
+        let beside = tenant_state::footprint(cpu_ports, cpu_queue, frames, workers);
+        beside.saturating_add(footprint::of(pipeline, workers as u64))
     }
 
     /// Checks port numbers, and that the program can run on this many workers.

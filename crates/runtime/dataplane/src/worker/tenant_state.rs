@@ -11,16 +11,53 @@ use crate::observe::sample::Samples;
 use crate::observe::stats::TenantCells;
 use crate::packet::FrameSize;
 use crate::worker::classifier::Slot;
-use crate::worker::cpu::{Cpu, Queue};
-use crate::worker::error::MAX_CHANGES;
+use crate::worker::cpu::{Cpu, Queue, Signal};
+use crate::worker::error::MAX_PORT_CHANGES;
 use crate::worker::generator::Generator;
 use crate::worker::handover::Handover;
+use crate::worker::lane::Lane;
+use crate::worker::mailbox::Workers;
 use crate::worker::policer::Policer;
 use crate::worker::tenant_ports::TenantPorts;
 use crate::worker::tenant_spec::{Limits, TenantSpec};
 
 /// Packets that may wait in each of the two urgent queues.
 const URGENT_QUEUE: usize = 256;
+
+/// The queues between a tenant's control plane and the workers, normal and urgent ones.
+struct QueueSizes {
+    /// Packets to the control plane.
+    packets: [usize; 2],
+    /// Packets that it sends.
+    injectable: [usize; 2],
+    /// Bytes of a packet to it: one that has grown may fill a whole frame.
+    punted: usize,
+    /// Bytes of one that it sends.
+    injected: usize,
+}
+
+impl QueueSizes {
+    fn of([normal, urgent]: [Option<u32>; 2], packets: usize, frames: FrameSize) -> QueueSizes {
+        let with = |port: Option<u32>, packets: usize| if port.is_some() { packets } else { 1 };
+        QueueSizes {
+            packets: [with(normal, packets), with(urgent, URGENT_QUEUE)],
+            injectable: [packets, with(urgent, URGENT_QUEUE)],
+            punted: frames.stride(),
+            injected: frames.data as usize,
+        }
+    }
+}
+
+/// What a tenant takes beside its program: the queues of its control plane, and what each worker has of it.
+pub(crate) fn footprint(cpu_ports: [Option<u32>; 2], cpu_queue: usize, frames: FrameSize, workers: usize) -> u64 {
+    /// Counters, schedules, and the program's memory of each worker.
+    const BESIDE: u64 = 256 << 10;
+    let sizes = QueueSizes::of(cpu_ports, cpu_queue, frames);
+    let to_cpu = sizes.packets.into_iter().map(|packets| Queue::footprint(packets, sizes.punted));
+    let from_cpu = sizes.injectable.into_iter().map(|packets| Queue::footprint(packets, sizes.injected));
+    let each = (BESIDE + Lane::footprint()).saturating_mul(workers as u64);
+    to_cpu.chain(from_cpu).fold(each, u64::saturating_add)
+}
 
 /// What a tenant's control side shares with the workers.
 pub(crate) struct TenantState {
@@ -47,26 +84,25 @@ pub(crate) struct TenantState {
 
 impl TenantState {
     /// `spec`: checked; its limits are set apart. `frames`: the size of the workers' packet buffers.
-    pub(crate) fn new(spec: &TenantSpec, slot: Slot, workers: usize, frames: FrameSize) -> io::Result<TenantState> {
-        let packet_bytes = frames.data as usize;
-        // Packets that have grown may fill a whole frame.
-        let to_cpu = |port: Option<u32>, packets| Queue::new(if port.is_some() { packets } else { 1 }, frames.stride());
+    pub(crate) fn new(spec: &TenantSpec, slot: Slot, workers: &Workers, frames: FrameSize) -> io::Result<TenantState> {
+        let sizes = QueueSizes::of([spec.cpu_port, spec.urgent_cpu_port], spec.cpu_queue, frames);
+        let signal = Signal::new()?;
+        let urgent = if spec.urgent_cpu_port.is_some() { Signal::new()? } else { signal.clone() };
+        let (to_cpu, from_cpu) = (
+            |packets, signal| Queue::new(packets, sizes.punted, signal),
+            |packets| Queue::new(packets, sizes.injected, &workers.injected),
+        );
+        let workers = workers.count();
         Ok(TenantState {
             slot,
             ports: spec.ports.clone(),
             cpu_ports: [spec.cpu_port, spec.urgent_cpu_port],
             handovers: (0..workers).map(|_| Handover::new()).collect(),
             cells: (0..workers).map(|_| Arc::new(TenantCells::new())).collect(),
-            cpu: Cpu {
-                normal: to_cpu(spec.cpu_port, spec.cpu_queue)?,
-                urgent: to_cpu(spec.urgent_cpu_port, URGENT_QUEUE)?,
-            },
-            inject: Cpu {
-                normal: Queue::new(spec.cpu_queue, packet_bytes)?,
-                urgent: Queue::new(URGENT_QUEUE, packet_bytes)?,
-            },
-            used_generators: ArrayQueue::new(MAX_CHANGES),
-            samples: Arc::new(Samples::new(packet_bytes)),
+            cpu: Cpu { normal: to_cpu(sizes.packets[0], &signal), urgent: to_cpu(sizes.packets[1], &urgent) },
+            inject: Cpu { normal: from_cpu(sizes.injectable[0]), urgent: from_cpu(sizes.injectable[1]) },
+            used_generators: ArrayQueue::new(MAX_PORT_CHANGES),
+            samples: Arc::new(Samples::new(sizes.injected)),
             policer: Policer::default(),
             limited: AtomicBool::new(false),
             weight: AtomicU32::new(1),

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
-use rustix::process::{getpriority_process, setpriority_process};
+use rustix::process::{Resource, Rlimit, getpriority_process, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustix::time::{ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime};
 use rustix::time::{timerfd_create, timerfd_settime};
@@ -17,6 +17,15 @@ use rustix::time::{timerfd_create, timerfd_settime};
 const CONTROL_NICENESS: i32 = 10;
 /// How much higher than usual the priority of workers is that take precedence.
 const PRECEDENCE: i32 = 9;
+
+/// Raises the process's soft limit on open descriptors to the hard one: a switch has some for each tenant.
+///
+/// # Errors
+/// The system refuses.
+pub fn allow_descriptors() -> io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?)
+}
 
 /// Wakes whoever polls its descriptor. It stays signalled until cleared.
 #[derive(Debug)]

@@ -369,10 +369,11 @@ fn what_is_wrong_with_a_tenant_is_told() {
     // The same rule for other ports, and a more specific one, are others.
     switch.add_tenant(&TenantSpec { ports: ports(&[(3, 1)]), ..spec(2, vec![Rule::default()]) }).unwrap();
     switch.add_tenant(&spec(3, vec![Rule { vlan: Some(5), ..Rule::default() }])).unwrap();
+    let further = TenantSpec { cpu_queue: 1, ..spec(4, vec![]) };
     for number in 4..=MAX_TENANTS {
-        switch.add_tenant(&spec(number as u8, vec![])).unwrap();
+        switch.add_tenant(&TenantSpec { name: format!("further{number}"), ..further.clone() }).unwrap();
     }
-    assert_eq!(refused(spec(99, vec![])), "there are 64 tenants already");
+    assert_eq!(refused(spec(99, vec![])), "there are 1024 tenants already");
     wires[0].offer(&frame(mac(1), None, FORWARD));
     settle(&mut worker);
     assert_eq!(wires[1].marks(), [1]);

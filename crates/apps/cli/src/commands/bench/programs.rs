@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopwright_abi::Verdict;
-use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wall_clock_us};
+use hopwright_dataplane::{
+    EngineKind, Executor, ExternTypes, FrameSize, Packet, Pool, VirtualDataPlane, wall_clock_us,
+};
 use hopwright_ir::{ActionCall, EntryTarget, Group, MatchValue, Pipeline, TableEntry, TableId};
 use serde::Serialize;
 
@@ -154,19 +156,31 @@ pub(super) fn build(
     let resolved: Vec<Resolved> = resolve(&vdp, &pipeline, entries)?;
     let count = resolved.len();
     let filling = Instant::now();
-    for (table, entry, group) in resolved {
-        match group {
-            None => vdp.control()[table].insert(entry),
-            Some(group) => vdp.control()[table].insert_target(entry.matches, entry.priority, EntryTarget::Group(group)),
-        }
-        .map_err(Failure::message)?;
-    }
+    fill(&vdp, resolved)?;
     Ok(Filled {
         vdp,
         compile_ms: compiled.as_secs_f64() * 1e3,
         machine_code_ms: generated.as_secs_f64() * 1e3,
         entries_per_second: count as f64 / filling.elapsed().as_secs_f64(),
     })
+}
+
+/// Another data plane of a program, which shares its machine code, with entries of its own.
+pub(super) fn another(first: &VirtualDataPlane, entries: Vec<Entry>) -> Result<Arc<VirtualDataPlane>, Failure> {
+    let vdp = first.executable().data_plane(&ExternTypes::standard()).map_err(Failure::message)?;
+    fill(&vdp, resolve(&vdp, first.pipeline(), entries)?)?;
+    Ok(vdp)
+}
+
+fn fill(vdp: &VirtualDataPlane, entries: Vec<Resolved>) -> Result<(), Failure> {
+    for (table, entry, group) in entries {
+        match group {
+            None => vdp.control()[table].insert(entry),
+            Some(group) => vdp.control()[table].insert_target(entry.matches, entry.priority, EntryTarget::Group(group)),
+        }
+        .map_err(Failure::message)?;
+    }
+    Ok(())
 }
 
 /// Fills an action selector.

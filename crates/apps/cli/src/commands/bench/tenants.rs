@@ -15,7 +15,7 @@ use hopwright_dataplane::{
 use hopwright_ports::RepeatPort;
 use serde::Serialize;
 
-use super::programs::build;
+use super::programs::{another, build};
 use super::single_step;
 use super::workload::{Tables, WORKLOADS, mix};
 use crate::cli::bench::BenchTenantsArgs;
@@ -79,6 +79,7 @@ const CASES: &[Case] = &[
     Case { name: "eight", tenants: 8, sorting: Sorting::Mac, routes: ROUTES },
     Case { name: "thirty-two", tenants: 32, sorting: Sorting::Mac, routes: ROUTES },
     Case { name: "sixty-four", tenants: 64, sorting: Sorting::Mac, routes: ROUTES },
+    Case { name: "two hundred", tenants: 200, sorting: Sorting::Mac, routes: ROUTES },
 ];
 
 /// One measurement.
@@ -194,9 +195,10 @@ impl Rig {
         let workload = WORKLOADS.iter().find(|w| w.name == "l3");
         let workload = workload.ok_or_else(|| Failure::message("no router among the programs"))?;
         let tables = (workload.fill)(case.routes);
-        let programs = (0..case.tenants)
-            .map(|_| Ok(build(workload, None, tables.entries(), EngineKind::Jit)?.vdp))
-            .collect::<Result<Vec<_>, Failure>>()?;
+        let mut programs = vec![build(workload, None, tables.entries(), EngineKind::Jit)?.vdp];
+        for _ in 1..case.tenants {
+            programs.push(another(&programs[0], tables.entries())?);
+        }
         let mut builder = match case.sorting {
             Sorting::Program | Sorting::Counted | Sorting::Sampled => SwitchBuilder::new(programs[0].clone()),
             _ => SwitchBuilder::without_tenants(),

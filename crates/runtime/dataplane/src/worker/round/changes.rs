@@ -3,20 +3,27 @@
 use std::os::fd::AsFd;
 
 use super::{INJECTED, MAILBOX, NAP, Worker};
-use crate::worker::classifier::MAX_TENANTS;
 use crate::worker::lane::{Lane, MAX_WAITING, NO_LANE};
 use crate::worker::mailbox::{Change, Retired};
 use crate::worker::wait::Sleeper;
+
+/// Packet buffers that a tenant may hold however many tenants there are.
+const LEAST_FRAMES: u64 = 16;
 
 impl Worker {
     /// Takes up changes of ports and tenants and gives back what it no longer uses. Between rounds nothing waits in a port
     /// queue.
     #[cold]
     pub(super) fn take_up_changes(&mut self) {
+        let (mut other_ports, mut connected) = (self.sleeper.is_none(), self.lanes.len());
         while let Some(change) = self.mailbox().next_change() {
             match change {
-                Change::AddPort(queue) => self.queues.push(queue),
+                Change::AddPort(queue) => {
+                    other_ports = true;
+                    self.queues.push(queue);
+                }
                 Change::RemovePort(number) => {
+                    other_ports = true;
                     let Some(at) = self.queues.iter().position(|l| l.number == number) else { continue };
                     let mut queue = self.queues.swap_remove(at);
                     queue.port.flush();
@@ -28,6 +35,7 @@ impl Worker {
                 Change::RemoveTenant(slot) => {
                     let Some(at) = self.lanes.iter().position(|lane| lane.slot == slot) else { continue };
                     let mut lane = self.lanes.remove(at);
+                    connected -= usize::from(at < connected);
                     lane.count();
                     lane.shorten(0, &mut self.pool);
                     self.mailbox().retire(Retired::Lane(lane));
@@ -46,17 +54,26 @@ impl Worker {
             }
         }
         self.due = self.lanes.iter().filter_map(|lane| lane.due()).min();
+        self.active.find(&mut self.lanes);
         self.next_lane = 0;
-        self.by_slot = [NO_LANE; MAX_TENANTS];
+        self.by_slot.fill(NO_LANE);
         for (at, lane) in self.lanes.iter_mut().enumerate() {
-            lane.connect(&self.queues);
-            if let Some(depths) = lane.executor.depths() {
-                depths.clear();
+            self.by_slot[usize::from(lane.slot)] = at as u16;
+            if other_ports || at >= connected {
+                lane.connect(&self.queues);
+                if let Some(depths) = lane.executor.depths() {
+                    depths.clear();
+                }
             }
-            self.by_slot[usize::from(lane.slot)] = at as u8;
         }
         self.share();
-        self.watch_ports();
+        if other_ports {
+            self.watch_ports();
+        }
+        if self.index == 0 {
+            // Packets may have been sent for a tenant before it was here.
+            self.switch.workers().injected.raise();
+        }
         // A call for a tenant may have come before it.
         self.take_up_handovers();
     }
@@ -104,8 +121,10 @@ impl Worker {
             lane.account.set_weight(weight, sum, smallest);
             lane.executor.set_max_passes(lane.tenant.max_passes());
             lane.limited = lane.tenant.is_limited();
-            lane.frames = most.map_or(frames / 2 / tenants, u64::from).min(MAX_WAITING as u64) as usize;
+            let part = (frames / 2 / tenants).max(LEAST_FRAMES);
+            lane.frames = most.map_or(part, u64::from).min(MAX_WAITING as u64) as usize;
         }
+        self.shared_frames = self.lanes.iter().map(|lane| lane.frames).sum();
     }
 
     /// Sleeps on the ports there are now. Without descriptors to do so the worker goes on without sleeping.
@@ -118,10 +137,7 @@ impl Worker {
         let sleeper = Sleeper::new(NAP).ok()?;
         sleeper.add(self.mailbox().attention.wakeup.as_fd(), MAILBOX).ok()?;
         if self.index == 0 {
-            for lane in &self.lanes {
-                sleeper.add(lane.tenant.inject.normal.wake_fd(), INJECTED).ok()?;
-                sleeper.add(lane.tenant.inject.urgent.wake_fd(), INJECTED).ok()?;
-            }
+            sleeper.add(self.switch.workers().injected.wake_fd(), INJECTED).ok()?;
         }
         for queue in &self.queues {
             sleeper.add(queue.port.poll_fd()?, 0).ok()?;

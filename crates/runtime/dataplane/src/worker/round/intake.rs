@@ -8,16 +8,17 @@ use crate::executor::wall_clock_us;
 use crate::observe::stats::{Stage, WorkerCells};
 use crate::packet::{Packet, Pool};
 use crate::worker::classifier::{PortRules, Slot, Table};
-use crate::worker::lane::{Egress, Lane, NO_LANE};
+use crate::worker::lane::{ActiveLanes, Egress, Lane, NO_LANE};
 
 impl Worker {
     /// Whether so many packets wait that it is not for one tenant alone: the worker was interrupted, and its ports can wait.
     fn is_behind(&self) -> bool {
-        let (mut waiting, mut most) = (0, 0);
-        for lane in self.lanes.iter().filter(|lane| !lane.paused) {
-            waiting += lane.frames.saturating_sub(lane.room());
-            most += lane.frames;
-        }
+        let active = self.active.places().map(|at| &self.lanes[at]).filter(|lane| !lane.paused);
+        let waiting: usize = active.map(|lane| lane.frames.saturating_sub(lane.room())).sum();
+        let most = match self.paused {
+            true => self.lanes.iter().filter(|lane| !lane.paused).map(|lane| lane.frames).sum(),
+            false => self.shared_frames,
+        };
         waiting > 0 && waiting >= most / 4 * 3
     }
 
@@ -64,7 +65,7 @@ impl Worker {
     /// Sorts a burst by tenant, and runs what there is time for.
     pub(super) fn classify(&mut self, index: usize) {
         let begun = Instant::now();
-        let Worker { queues, cells, lanes, by_slot, classifier, pool, batch, sorted, started, .. } = self;
+        let Worker { queues, cells, lanes, active, by_slot, classifier, pool, batch, sorted, started, .. } = self;
         let now_ns = begun.duration_since(*started).as_nanos() as u64;
         let queue = &queues[index];
         if cells.counts_groups() {
@@ -81,19 +82,22 @@ impl Worker {
                 let slot = table.tenant(packet);
                 let to_group = packet.bytes().first().is_some_and(|byte| byte & 1 == 1);
                 *found = lane_of(match to_group {
-                    true => copy_group(packet, slot, table, lanes, lane_of, pool, cells, index, now_ns),
+                    true => copy_group(packet, slot, table, lanes, active, lane_of, pool, cells, index, now_ns),
                     false => slot,
                 });
             }),
             // Nothing else in this loop, so that the processor reads the headers of several packets at the same time.
             PortRules::Several(table) => sorted.for_each(|(found, packet)| *found = lane_of(table.tenant(packet))),
         }
-        lanes.iter_mut().for_each(|lane| lane.begin_burst(index));
         let (count, mut bytes, mut strays) = (batch.len(), 0, 0);
-        for (packet, lane) in batch.drain(..).zip(&self.sorted) {
+        for (packet, at) in batch.drain(..).zip(&self.sorted) {
             bytes += packet.len() as u64;
-            let refused = match lanes.get_mut(usize::from(*lane)) {
-                Some(lane) => lane.take_in(packet, now_ns),
+            let at = usize::from(*at);
+            let refused = match lanes.get_mut(at) {
+                Some(lane) => {
+                    active.add(lane, at);
+                    lane.take_in(packet, index, now_ns)
+                }
                 None => {
                     strays += 1;
                     Some(packet)
@@ -108,16 +112,26 @@ impl Worker {
         self.serve(begun);
     }
 
+    /// Takes what control planes send.
+    pub(super) fn inject_all(&mut self) -> usize {
+        let count = (0..self.lanes.len()).map(|lane| self.inject(lane)).sum();
+        if self.lanes.iter().any(|lane| lane.tenant.inject.has_packets()) {
+            self.switch.workers().injected.raise();
+        }
+        count
+    }
+
     /// Takes what a tenant's control plane sends.
-    pub(super) fn inject(&mut self, at: usize) -> usize {
+    fn inject(&mut self, at: usize) -> usize {
         if !self.lanes[at].tenant.inject.has_packets() {
             return 0;
         }
         let alone = self.lanes.len() == 1;
         let begun = Instant::now();
         let mut count = 0;
-        let Worker { lanes, pool, batch, limit, queues, .. } = self;
+        let Worker { lanes, active, pool, batch, limit, queues, .. } = self;
         let lane = &mut *lanes[at];
+        active.add(lane, at);
         let most = if alone { *limit } else { lane.room().min(*limit) };
         let Lane { tenant, cells, egress, .. } = lane;
         let inject = &tenant.inject;
@@ -148,7 +162,7 @@ impl Worker {
         cells.injected.add(count as u64);
         match alone {
             true => self.transmit(),
-            false => queues.iter_mut().for_each(|queue| queue.end_run(at as u8)),
+            false => queues.iter_mut().for_each(|queue| queue.end_run(at as u16)),
         }
         self.run_made(at, begun);
         count
@@ -162,8 +176,9 @@ impl Worker {
             }
             return;
         }
-        let Worker { lanes, pool, batch, lost_time, .. } = self;
+        let Worker { lanes, active, pool, batch, lost_time, .. } = self;
         let lane = &mut *lanes[at];
+        active.add(lane, at);
         for packet in batch.drain(..) {
             lane.wait(packet).into_iter().for_each(|packet| pool.give(packet));
         }
@@ -214,7 +229,8 @@ fn copy_group(
     slot: Option<Slot>,
     table: &Table,
     lanes: &mut [Box<Lane>],
-    lane_of: impl Fn(Option<Slot>) -> u8,
+    active: &mut ActiveLanes,
+    lane_of: impl Fn(Option<Slot>) -> u16,
     pool: &mut Pool,
     cells: &WorkerCells,
     queue: usize,
@@ -224,7 +240,9 @@ fn copy_group(
     let slot = slot.or_else(|| table.copies(packet.bytes()).next());
     for further in table.copies(packet.bytes()).filter(|further| Some(*further) != slot) {
         cells.group_copies.add(1);
-        let Some(lane) = lanes.get_mut(usize::from(lane_of(Some(further)))) else { continue };
+        let at = usize::from(lane_of(Some(further)));
+        let Some(lane) = lanes.get_mut(at) else { continue };
+        active.add(lane, at);
         let copy = if lane.room() > 0 { pool.take_filled(packet.bytes()) } else { None };
         match copy {
             Some(copy) => lane.take_in_copy(copy, queue, now_ns).into_iter().for_each(|copy| pool.give(copy)),

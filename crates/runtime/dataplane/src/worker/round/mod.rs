@@ -19,7 +19,7 @@ use crate::observe::sample::Held;
 use crate::observe::stats::{Stopwatch, WorkerCells};
 use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::worker::classifier::{Classifier, MAX_TENANTS};
-use crate::worker::lane::{Lane, NO_LANE};
+use crate::worker::lane::{ActiveLanes, Lane, NO_LANE};
 use crate::worker::mailbox::Mailbox;
 use crate::worker::poll_backoff::{Next, PollBackoff};
 use crate::worker::port_queue::PortQueue;
@@ -46,10 +46,13 @@ pub struct Worker {
     #[expect(clippy::vec_box, reason = "the control side makes lanes, and drops them")]
     lanes: Vec<Box<Lane>>,
     /// Places in `lanes` by slot of the tenant, or [`NO_LANE`].
-    by_slot: [u8; MAX_TENANTS],
+    by_slot: Box<[u16; MAX_TENANTS]>,
     classifier: Arc<Classifier>,
-    /// The lane whose turn in a sweep is first.
+    active: ActiveLanes,
+    /// The turn among active lanes with which a sweep begins.
     next_lane: usize,
+    /// Packet buffers that all lanes may hold.
+    shared_frames: usize,
     /// When to look at the ports again, though packets wait in lanes. None: nothing has been served in this round.
     round_ends: Option<Instant>,
     /// A lane is paused.
@@ -61,7 +64,7 @@ pub struct Worker {
     pool: Pool,
     batch: Vec<Packet>,
     /// The lanes of a burst's packets.
-    sorted: [u8; MAX_BATCH],
+    sorted: [u16; MAX_BATCH],
     /// Copies that the program made, and behind which packet of the batch they come.
     made: Vec<(usize, Packet)>,
     sampled: Held,
@@ -91,9 +94,11 @@ impl Worker {
             cells: switch.cells(index).clone(),
             switch: switch.clone(),
             lanes: Vec::with_capacity(MAX_TENANTS),
-            by_slot: [NO_LANE; MAX_TENANTS],
+            by_slot: Box::new([NO_LANE; MAX_TENANTS]),
             classifier: Arc::default(),
+            active: ActiveLanes::new(),
             next_lane: 0,
+            shared_frames: 0,
             round_ends: None,
             paused: false,
             due: None,
@@ -166,6 +171,11 @@ impl Worker {
         self.queues.iter_mut().for_each(|queue| queue.port.set_intake(open));
     }
 
+    /// Whether packets that wait in its ports' egress queues leave as fast as devices take them. To be called while it does not run.
+    pub fn set_hurry(&mut self, hurry: bool) {
+        self.queues.iter_mut().for_each(|queue| queue.port.set_hurry(hurry));
+    }
+
     /// Brings what it has taken in, and what the control plane has sent, to its egress ports. To be called while it does not run,
     /// with its intake closed. Returns whether there was something: then there may be more.
     pub fn finish_packets(&mut self) -> bool {
@@ -188,12 +198,12 @@ impl Worker {
     }
 
     fn has_injected(&self) -> bool {
-        self.index == 0 && self.lanes.iter().any(|lane| lane.tenant.inject.has_packets())
+        self.index == 0 && self.switch.workers().injected.is_raised()
     }
 
     /// Whether packets wait for their tenant's turn.
     pub fn has_waiting(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.has_packets())
+        self.active.places().any(|at| self.lanes[at].has_packets())
     }
 
     /// Time until a generator makes the next packet, if one does.
@@ -223,10 +233,7 @@ impl Worker {
                     self.mailbox().attention.wakeup.clear();
                 }
                 if woken_by & INJECTED != 0 {
-                    for lane in &self.lanes {
-                        lane.tenant.inject.normal.clear_wakeup();
-                        lane.tenant.inject.urgent.clear_wakeup();
-                    }
+                    self.switch.workers().injected.clear_wakeup();
                 }
             }
             _ => std::thread::yield_now(),
@@ -268,8 +275,8 @@ impl Worker {
             total += count;
         }
         if self.index == 0 {
-            for lane in 0..self.lanes.len() {
-                total += self.inject(lane);
+            if self.switch.workers().injected.take() {
+                total += self.inject_all();
             }
             if self.due.is_some() {
                 total += self.generate();

@@ -61,7 +61,7 @@ impl Worker {
     /// Sends what waits in the port queues, which is of several tenants. The time since `begun` is theirs, by packets.
     pub(super) fn transmit_shared(&mut self, begun: Instant) {
         let groups = self.cells.counts_groups();
-        let Worker { lanes, queues, pool, lost_time, .. } = self;
+        let Worker { lanes, active, queues, pool, lost_time, .. } = self;
         let mut packets = 0;
         for queue in queues.iter_mut().filter(|queue| !queue.out.is_empty()) {
             packets += queue.send_runs(pool, groups, |run, sent, bytes| {
@@ -74,9 +74,13 @@ impl Worker {
             return;
         }
         // What the worker lost is nobody's, so it is asked once for all.
-        let expected = lanes.iter().map(|lane| lane.account.expected_sending(lane.ran)).sum();
+        let expected = active.places().map(|at| lanes[at].account.expected_sending(lanes[at].ran)).sum();
         let ns = without_lost(begun.elapsed().as_nanos() as u64, expected, || lost_time.take());
-        for lane in lanes.iter_mut().filter(|lane| lane.sent + lane.ran > 0) {
+        for at in active.places() {
+            let lane = &mut *lanes[at];
+            if lane.sent + lane.ran == 0 {
+                continue;
+            }
             let (sent, ran) = (std::mem::take(&mut lane.sent), std::mem::take(&mut lane.ran));
             lane.account.debit_sending(ns * sent / packets.max(sent), ran);
         }

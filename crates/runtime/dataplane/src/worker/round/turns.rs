@@ -31,8 +31,8 @@ impl Worker {
         let mut now = begun;
         loop {
             let (mut served, mut left) = (false, false);
-            for turn in 0..self.lanes.len() {
-                let at = (self.next_lane + turn) % self.lanes.len();
+            for turn in 0..self.active.len() {
+                let at = self.active.at(self.next_lane + turn);
                 let lane = &mut *self.lanes[at];
                 if !lane.has_packets() || lane.paused {
                     lane.account.rest();
@@ -51,22 +51,30 @@ impl Worker {
                 self.skip_sweeps();
             }
         }
-        self.next_lane = (self.next_lane + 1) % self.lanes.len().max(1);
+        self.next_lane = (self.next_lane + 1) % self.active.len().max(1);
         self.transmit_shared(now);
-        let Worker { lanes, pool, .. } = self;
-        for lane in lanes {
+        let Worker { lanes, active, pool, .. } = self;
+        active.settle(lanes, |lane| {
             lane.count();
             lane.keep_rest(pool);
-        }
+            if !lane.has_packets() {
+                lane.account.rest();
+            }
+        });
     }
 
     /// Lets sweeps go by in which no lane could be served.
     #[cold]
     pub(super) fn skip_sweeps(&mut self) {
-        let waiting = || self.lanes.iter().filter(|lane| lane.has_packets() && !lane.paused);
-        let sweeps = waiting().map(|lane| lane.account.sweeps_in_debt()).min().unwrap_or(0);
-        for lane in self.lanes.iter_mut().filter(|lane| lane.has_packets() && !lane.paused) {
-            lane.account.skip(sweeps);
+        let Worker { lanes, active, .. } = self;
+        let waits = |lane: &Lane| lane.has_packets() && !lane.paused;
+        let waiting = active.places().map(|at| &*lanes[at]).filter(|lane| waits(lane));
+        let sweeps = waiting.map(|lane| lane.account.sweeps_in_debt()).min().unwrap_or(0);
+        for at in active.places() {
+            let lane = &mut *lanes[at];
+            if waits(lane) {
+                lane.account.skip(sweeps);
+            }
         }
     }
 
@@ -138,7 +146,7 @@ impl Worker {
         drop(made);
         lane.cells.digests_lost.add(lane.executor.take_lost_digests());
         if !alone {
-            queues.iter_mut().for_each(|queue| queue.end_run(at as u8));
+            queues.iter_mut().for_each(|queue| queue.end_run(at as u16));
         }
         stopwatch.lap(worker_cells, Stage::Sort, count);
         if alone {
@@ -206,7 +214,7 @@ impl Worker {
                 if alone {
                     self.transmit();
                 } else {
-                    self.queues.iter_mut().for_each(|queue| queue.end_run(at as u8));
+                    self.queues.iter_mut().for_each(|queue| queue.end_run(at as u16));
                     // The turn is this tenant's, and what it takes.
                     self.transmit_shared(Instant::now());
                 }
