@@ -79,4 +79,5 @@ test-long: hopwright interop-tools
 	tests/switch/isolation.sh
 	bench/congestion.py --check --goodput 0.95
 	bench/rina.py --check
+	tests/rina/members_test.py --members 60
 	$(MAKE) soak

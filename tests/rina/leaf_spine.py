@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -98,11 +99,11 @@ class Node:
         self.process = None
         self.applications = []
 
-    def write_config(self, credential, vlan=0, costs={}, ports=""):
+    def write_config(self, credential, vlan=0, costs={}, ports="", timers=""):
         address = f"address = {ADDRESSES[self.name]}\n" if self.name in ADDRESSES else ""
         links = "".join(f'[[ipcp.link]]\ndevice = "{device}"\nvlan = {vlan}\ncost = {costs.get(device, 1)}\n' for device in self.devices)
         self.config.write_text(f'[router]\nsocket = "{self.socket}"\n\n[metrics]\naddress = "{METRICS}"\n\n[[ipcp]]\nname = "{self.name}"\ndif = "fabric"\n'
-                               f'{address}credential = "{credential}"\n\n{links}{ports}')
+                               f'{address}credential = "{credential}"\n{timers}\n{links}{ports}')
 
     def exec(self, *command):
         return ["ip", "netns", "exec", self.net, *map(str, command)]
@@ -135,6 +136,23 @@ class Node:
     def show(self):
         return self.use("show")[0]
 
+    def state(self):
+        """The same without a process for it, for tests of many members."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.settimeout(30)
+            try:
+                client.connect(str(self.socket))
+                client.send(b'"show"')
+                text = b"".join(iter(lambda: client.recv(65537), b""))
+            except OSError as error:
+                raise Failed(f"{self.name}: {error}") from error
+        return json.loads(text)[0]
+
+    def memory(self):
+        """Bytes of the process that are no file's."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:")))
+
     def page(self, path, *options):
         """What the metrics server says."""
         return run(*self.exec("curl", "--silent", "--show-error", "--fail", *options, f"http://{METRICS}/{path}"))
@@ -155,9 +173,10 @@ class Node:
 
 
 class Fabric:
-    def __init__(self, folder):
+    def __init__(self, folder, names=SPINES + LEAVES + HOSTS, links=LINKS):
         self.folder = folder
-        self.nodes = {name: Node(name, folder) for name in SPINES + LEAVES + HOSTS}
+        self.nodes = {name: Node(name, folder) for name in names}
+        self.links = links
         self.made = []
 
     def __enter__(self):
@@ -193,7 +212,7 @@ class Fabric:
         (self.folder / "other.key").write_text("a credential that nobody else has\n")
         for name in list(self.nodes):
             self.add_node(name)
-        for one, other in LINKS:
+        for one, other in self.links:
             self.add_link(one, other)
         for node in self.nodes.values():
             node.write_config("fabric.key")
