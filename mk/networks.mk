@@ -44,15 +44,16 @@ test-bmv2: hopwright p4runtime-clients
 test-switchblade: hopwright p4runtime-clients
 	tests/switchblade/run.sh
 
-## test-rina: the RINA interior router, both engines on generated PDUs; a leaf-spine that configures itself; switches elsewhere; C programs (RLITE=FOLDER: rlite's)
+## test-rina: the RINA interior router, both engines on generated PDUs; a leaf-spine that configures itself; switches elsewhere; C programs (RLITE=FOLDER: rlite's); a member that says what IRATI says (IRATI=FOLDER: its source)
 test-rina: hopwright rina-api
 	tests/rina/setup.sh
 	tests/rina/run.sh
 	tests/rina/network_test.py
 	tests/rina/border_test.py
 	tests/rina/driven_test.py
-	tests/rina/rlite_test.py
+	tests/rina/dialects_test.py
 	RLITE=$(RLITE) tests/rina/api_test.py
+	$(if $(IRATI),tests/packages.sh protoc:protobuf-compiler && tests/rina/.venv/bin/python tests/rina/irati_test.py $(IRATI))
 	tests/rina/.venv/bin/python tests/rina/dissector_test.py
 	bench/congestion.py --seconds 3 --warm-up 2 --check
 	tests/tutorial/run.sh docs/rina.md

@@ -128,7 +128,7 @@ def check(dialect, program, folder):
 def test(folder):
     (folder / "librina-api.so").symlink_to(LIBRARY)
     program = compiled(folder, ROOT / "tests/rina/api_test.c", HEADERS)
-    for dialect in "hopwright", "rlite":
+    for dialect in "hopwright", "rlite", "irati":
         check(dialect, program, folder)
 
 

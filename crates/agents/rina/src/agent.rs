@@ -1,7 +1,7 @@
 //! The agent: opens the devices, runs the program on them, and moves PDUs between the program, the IPC processes and
 //! applications, on one thread.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -26,7 +26,6 @@ use sha2::{Digest, Sha256};
 use crate::applications::Applications;
 use crate::border_tables::BorderTables;
 use crate::config::{Config, ConfigError, Link};
-use crate::dialect::Dialect;
 use crate::frames::{self, ARP_TYPE, Carries, Protection, RINA_TYPE, Shim};
 use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY, Settings, Transmit};
 use crate::lower_flows::{LowerFlows, STATION};
@@ -149,8 +148,8 @@ impl Router {
                 FrameMatch::Everything
             } else if datagrams.is_empty() {
                 // Stations are found by ARP, which the kernel then does not see.
-                let rlite = here().any(|link| config.ipcps[link.ipcp].settings.dialect == Dialect::Rlite);
-                FrameMatch::EtherTypes(if rlite { vec![RINA_TYPE, ARP_TYPE] } else { vec![RINA_TYPE] })
+                let arp = here().any(|link| config.ipcps[link.ipcp].settings.dialect.credential().is_none());
+                FrameMatch::EtherTypes(if arp { vec![RINA_TYPE, ARP_TYPE] } else { vec![RINA_TYPE] })
             } else if datagrams.len() == here().count() {
                 FrameMatch::UdpDestinations(datagrams)
             } else {
@@ -331,6 +330,8 @@ struct Agent {
     /// Stations of neighbours of links over UDP, as the kernel knows them.
     stations: BTreeMap<usize, Mac>,
     next_probe: Duration,
+    /// Links whose devices have a carrier.
+    carriers: BTreeSet<usize>,
     lower_flows: LowerFlows,
     netlink: Netlink,
     ipcps: Vec<Ipcp>,
@@ -358,6 +359,7 @@ impl Agent {
             by_place: links.iter().enumerate().filter_map(|(at, link)| Some((place(link)?, at))).collect(),
             stations: BTreeMap::new(),
             next_probe: Duration::ZERO,
+            carriers: BTreeSet::new(),
             lower_flows,
             waiting: VecDeque::new(),
             plane,
@@ -489,18 +491,19 @@ impl Agent {
         (taken[0] > 0, taken.contains(&BURST))
     }
 
-    /// Links without carrier are down at once.
+    /// Links that lose their carrier are down at once. The kernel says up to a second late that a device has one, and a neighbour can be up before.
     fn look_at_links(&mut self, now: Duration) -> Result<(), AgentError> {
         self.netlink.update().map_err(AgentError::Netlink)?;
         if self.config.switch.is_some() {
             // Nobody tells of carriers elsewhere.
             return Ok(());
         }
-        for link in &self.links {
+        for (at, link) in self.links.iter().enumerate() {
             let Some(name) = self.config.devices.get(link.port as usize) else { continue };
             let device = self.netlink.devices().values().find(|device| device.name == *name);
-            let up = device.is_some_and(|device| device.up && device.running);
-            if !up && self.ipcps[link.ipcp].neighbour(link.link).is_some() {
+            if device.is_some_and(|device| device.up && device.running) {
+                self.carriers.insert(at);
+            } else if self.carriers.remove(&at) {
                 self.ipcps[link.ipcp].link_down(link.link, now);
             }
         }

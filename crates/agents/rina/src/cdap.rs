@@ -21,6 +21,7 @@ pub(crate) mod op {
     pub(crate) const READ: i32 = 8;
     pub(crate) const READ_R: i32 = 9;
     pub(crate) const WRITE: i32 = 12;
+    pub(crate) const WRITE_R: i32 = 13;
     pub(crate) const START: i32 = 14;
     pub(crate) const START_R: i32 = 15;
     pub(crate) const STOP: i32 = 16;
@@ -167,6 +168,9 @@ pub(crate) struct EnrollmentInfo {
     /// The sender encrypts layer management.
     #[prost(bool, optional, tag = "104")]
     pub encryption: Option<bool>,
+    /// The sender's routing policy.
+    #[prost(string, optional, tag = "105")]
+    pub routing: Option<String>,
 }
 
 /// `NeighborCandidate`: an IPC process and its address.

@@ -11,6 +11,7 @@ use hopwright_ports::PortChoice;
 use serde::Deserialize;
 
 use crate::credential::CredentialError;
+use crate::efcp::Qos;
 use crate::frames::{Protection, Shim};
 use crate::identity::IdentityError;
 use crate::ipcp::Settings;
@@ -134,6 +135,7 @@ enum DialectName {
     #[default]
     Hopwright,
     Rlite,
+    Irati,
 }
 
 fn keepalive() -> u64 {
@@ -391,6 +393,20 @@ impl Config {
         };
         self.ipcps.iter().map(line).collect()
     }
+
+    /// The policies of each IPC process, for people: of routing, and of congestion control for each QoS cube that retransmits.
+    pub fn policies(&self) -> Vec<String> {
+        let cube = |cube: &Qos| match cube.reliable {
+            true => format!("{} ({})", cube.name, cube.congestion.name()),
+            false => cube.name.clone(),
+        };
+        let line = |ipcp: &IpcpConfig| {
+            let settings = &ipcp.settings;
+            let cubes: Vec<String> = settings.qos.iter().map(cube).collect();
+            format!("policies: routing {}, QoS cubes {}", settings.routing.name(), cubes.join(", "))
+        };
+        self.ipcps.iter().map(line).collect()
+    }
 }
 
 /// Whether the program can carry a link that is a flow: over one level, without encryption, in the syntax checksum. It parses no other one then.
@@ -455,7 +471,7 @@ mod tests {
         assert_eq!(what(irati), (vec![1472, 1399, 1378], program::Kind::Interior));
         for (text, wanted) in [
             (tower(60, |_| ""), "too many DIFs over each other: they leave PDUs of 2"),
-            (tower(2, |_| "").replacen("credential = \"dc.key\"", "dialect = \"rlite\"", 1), "is below no other DIF"),
+            (tower(2, |_| "").replacen("credential = \"dc.key\"", "dialect = \"rlite\"", 1), "are below no other DIF"),
             (tower(2, |_| "").replace("d0\"\nto", "d1\"\nto"), "no [[ipcp]] before it is in DIF d1"),
         ] {
             let error = parse(&text).map(|_| ()).unwrap_err();
@@ -488,7 +504,7 @@ mod tests {
             (ipcp.replace("\"a\"", "\"a b\"") + link, "expected a name"),
             (format!("[router]\nports = \"fast\"\n{ipcp}{link}"), "router.ports"),
             (format!("{ipcp}authority = \"ca.pem\"\n{link}"), "certificate and key belong together"),
-            (format!("{rlite}authority = \"ca.pem\"\n{link}"), "has no certificates"),
+            (format!("{rlite}authority = \"ca.pem\"\n{link}"), "have no certificates"),
             (format!("{ipcp}routing = \"none\"\n{link}"), "expected shortest or fewest-hops"),
             (
                 format!("{ipcp}{link}[[ipcp.qos]]\nname = \"q\"\nid = 2\ncongestion = \"none\"\n"),
@@ -511,9 +527,9 @@ mod tests {
             ),
             (format!("{ipcp}{link}{}", above("reliable")), "cube reliable of DIF d has retransmission"),
             (ipcp.replace("credential = \"dc.key\"\n", "") + link, "credential is missing"),
-            (format!("{ipcp}dialect = \"irati\"\n{link}"), "expected `hopwright` or `rlite`"),
-            (format!("{ipcp}dialect = \"rlite\"\n{link}"), "a syntax of its own, and no credential"),
-            (format!("{rlite}syntax = \"irati\"\n{link}"), "a syntax of its own, and no credential"),
+            (format!("{ipcp}dialect = \"ouroboros\"\n{link}"), "expected one of `hopwright`, `rlite`, `irati`"),
+            (format!("{ipcp}dialect = \"rlite\"\n{link}"), "a syntax of their own, and no credential"),
+            (format!("{rlite}syntax = \"irati\"\n{link}"), "a syntax of their own, and no credential"),
             (format!("{rlite}{link}crc = true\n"), "need syntax = \"irati\""),
             (
                 format!(
@@ -532,6 +548,10 @@ mod tests {
         assert_eq!(config.switch.unwrap().ports["eth0"].mtu, 1500);
         assert!(parse(&format!("{ipcp}{link}{}", above("unreliable"))).is_ok());
         let config = parse(&format!("{rlite}{link}")).unwrap();
+        assert_eq!(
+            config.policies(),
+            ["policies: routing shortest, QoS cubes unreliable, reliable (dctcp), urgent (dctcp)"]
+        );
         assert_eq!(
             (&config.ipcps[0].settings.dialect, config.ipcps[0].settings.syntax),
             (&Dialect::Rlite, Syntax::Rlite)

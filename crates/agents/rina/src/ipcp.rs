@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::admission::{admit, free_address, is_with_others};
 use crate::cdap::{Message, op};
 use crate::credential::{self, NONCE};
-use crate::dialect::{Dialect, LinkEnd};
+use crate::dialect::{Dialect, Exchange, LinkEnd};
 pub use crate::efcp::LONGEST_SDU;
 use crate::efcp::{FRAGMENT, Qos};
 use crate::flows::{FlowEvent, FlowId, Flows, Peer};
@@ -21,8 +21,6 @@ use crate::name::Name;
 use crate::neighbour::{Effect, LinkCounts, Local, Mac};
 use crate::pdu::{Header, PASSED_UNIT, Syntax, TTL, kind};
 use crate::rib::{Key, Rib};
-use crate::rlite::flows::Exchange;
-use crate::rlite::objects;
 use crate::routing::{self, Path, RoutingPolicy};
 
 mod services;
@@ -158,7 +156,7 @@ pub struct Ipcp {
     neighbours_version: u64,
     forwarding: Forwarding,
     flows: Flows,
-    /// Of rlite's dialect.
+    /// In a dialect of others.
     exchange: Option<Exchange>,
     applications: BTreeSet<Name>,
     transmits: Vec<Transmit>,
@@ -190,9 +188,9 @@ impl Ipcp {
             counts: Counts::default(),
             settings: Arc::new(settings),
         };
-        if ipcp.settings.dialect == Dialect::Rlite {
-            ipcp.rib = ipcp.rib.for_rlite();
-            ipcp.exchange = Some(Exchange::default());
+        if let Some((exchange, plain)) = Exchange::new(&ipcp.settings.dialect) {
+            ipcp.rib = ipcp.rib.in_dialect(plain);
+            ipcp.exchange = Some(exchange);
             ipcp.flows.begin_alone();
         }
         ipcp.flows.set_part(ipcp.settings.part().unwrap_or(LEAST_PART));
@@ -423,7 +421,8 @@ impl Ipcp {
     }
 
     fn transmit_management(&mut self, link: usize, to: Mac, sdu: &[u8]) {
-        let header = Header { src: self.address, kind: kind::MANAGEMENT, ..Header::default() };
+        let header =
+            Header { src: self.address, kind: kind::MANAGEMENT, qos_id: self.management_qos(), ..Header::default() };
         let mut pdu = Vec::new();
         self.settings.syntax.write(&header, sdu, &mut pdu);
         self.transmits.push(Transmit { link, to, priority: MANAGEMENT_PRIORITY, pdu, hops: TTL, arp: false });
@@ -456,10 +455,7 @@ impl Ipcp {
                     self.rib.end(link);
                     self.announce(&name, now);
                 }
-                Effect::Message(message) if self.exchange.is_some() => match objects::read(&message) {
-                    Some(all) => all.into_iter().for_each(|announced| self.rib.learn(link, announced, now)),
-                    None => self.counts.discarded += 1,
-                },
+                Effect::Message(message) if self.exchange.is_some() => self.hear_in_dialect(link, &message, now),
                 Effect::Message(message) => {
                     let taken = message.op_code == op::WRITE && self.rib.receive(link, &message, now).is_some();
                     self.counts.discarded += u64::from(!taken);
@@ -477,7 +473,7 @@ impl Ipcp {
         self.rib.set(key, cost.is_some(), cost.unwrap_or(1), now);
     }
 
-    /// Two members that enrolled at once can have the same address: the one with the greater name, in rlite's dialect with the smaller one,
+    /// Two members that enrolled at once can have the same address: the one with the greater name, in dialects of others with the smaller one,
     /// takes another, unless its configuration gives it this one.
     fn resolve_conflict(&mut self, now: Duration) {
         if self.address == 0 {
@@ -485,14 +481,14 @@ impl Ipcp {
         }
         let own = &self.settings.name;
         let others = self.rib.members_at(self.address).filter(|name| *name != own && self.paths.contains_key(*name));
-        let rlite = self.exchange.is_some();
-        let Some(other) = (if rlite { others.max() } else { others.min() }) else { return };
+        let other_dialect = self.exchange.is_some();
+        let Some(other) = (if other_dialect { others.max() } else { others.min() }) else { return };
         self.counts.address_conflicts += 1;
         match self.settings.address {
             Some(address) => {
                 tracing::error!(dif = %self.settings.dif, other = %other, address, "another has this address")
             }
-            None if (other < own) != rlite => match free_address(&self.rib, own) {
+            None if (other < own) != other_dialect => match free_address(&self.rib, own) {
                 Some(address) => {
                     tracing::warn!(dif = %self.settings.dif, other = %other, address, "new address: another has the old one");
                     self.set_address(address, now);
@@ -601,6 +597,8 @@ fn own<'a>(settings: &'a Settings, rib: &'a Rib) -> Own<'a> {
 fn local<'a>(settings: &'a Settings, address: u16, rib: &Rib) -> Local<'a> {
     Local {
         incarnation: rib.own_incarnation(),
+        routing: settings.routing.name(),
+        qos: &settings.qos,
         dif: &settings.dif,
         name: &settings.name,
         address,

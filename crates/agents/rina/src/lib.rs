@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | `neighbour`, `credential` | a link's other end: enrollment, keep-alive, keys |
 //! | `agreement` | nothing: secrets that two ends agree on and forget |
-//! | `dialect`, `rlite` | a link's other end in the dialect of another implementation, and what its messages are here |
+//! | `dialect`, `rlite`, `irati` | a link's other end in the dialect of another implementation, and what its messages are here |
 //! | `identity` | nothing: certificates of members, and proofs |
 //! | `admission` | nothing: who becomes a member, and with which address |
 //! | `members` | the keys of management between members that are not neighbours |
@@ -42,6 +42,7 @@ mod frames;
 pub mod fuzz;
 mod identity;
 pub mod ipcp;
+mod irati;
 mod lower_flows;
 mod members;
 mod name;

@@ -13,7 +13,7 @@
 //! negotiated, somebody on the link could have them do without.
 //!
 //! Whoever has no neighbour sends M_CONNECT again and again. Only members respond; of two members that try at once the one with
-//! the greater name responds. An IPC process without address gets one from the responder and is a member then. A
+//! the greater name responds, also if each has got as far as M_START, because one of them became a member in between. An IPC process without address gets one from the responder and is a member then. A
 //! neighbour is up from M_START or M_START_R on, and down when nothing is heard from it for some time. The state is of
 //! limited size, whatever the neighbour sends: one session, one attempt as initiator, [`CANDIDATES`] as responder. M_CONNECT proves nothing:
 //! it adds a candidate, and neither ends nor delays this end's attempts. What proves that it comes from a member, M_START or
@@ -21,6 +21,7 @@
 //!
 //! Where the DIF has an authority, M_START and M_START_R carry a proof of who sends them ([`crate::identity`]).
 
+mod local;
 mod messages;
 
 use std::collections::VecDeque;
@@ -30,10 +31,11 @@ use prost::Message as _;
 
 use crate::agreement::KeyPair;
 use crate::cdap::{self, AUTH_HMAC, AUTH_X25519, AuthValue, EnrollmentInfo, LONGEST, Message, object, op};
-use crate::credential::{self, Credential, Handshake, NONCE, Protection, SHARE, Share};
-use crate::identity::{Identity, Proof};
+use crate::credential::{self, NONCE, Protection, SHARE, Share};
+use crate::identity::Proof;
 use crate::name::Name;
-use messages::{admission, auth, info, printable, response, start};
+pub(crate) use local::Local;
+use messages::{admission, auth, compare_routing, info, printable, response, start};
 
 /// An Ethernet address.
 pub type Mac = [u8; 6];
@@ -60,54 +62,6 @@ const LOGGED_ANYWAY: Duration = Duration::from_secs(1);
 /// Time after which a neighbour's certificate is looked at again.
 const RECHECK: Duration = Duration::from_secs(1);
 const FAILED: i32 = -1;
-
-/// How an IPC process presents itself.
-pub(crate) struct Local<'a> {
-    pub dif: &'a Name,
-    pub name: &'a Name,
-    /// 0: not a member yet.
-    pub address: u16,
-    /// None in dialects without.
-    pub credential: Option<&'a Credential>,
-    /// None in DIFs without an authority.
-    pub identity: Option<&'a Identity>,
-    /// Layer management is encrypted.
-    pub encryption: bool,
-    pub incarnation: [u8; NONCE],
-    /// Time between two keep-alives, and silence after which a neighbour is down.
-    pub keepalive: Duration,
-    pub dead_after: Duration,
-}
-
-impl Local<'_> {
-    /// The handshake of an initiator and a responder.
-    fn handshake<'a>(&'a self, initiator: (&'a Name, Share), responder: (&'a Name, Share)) -> Handshake<'a> {
-        Handshake {
-            dif: self.dif,
-            initiator: initiator.0,
-            responder: responder.0,
-            initiator_share: initiator.1,
-            responder_share: responder.1,
-            encryption: self.encryption,
-        }
-    }
-
-    /// The proof of who this is; empty without an identity.
-    fn prove(&self, handshake: &Handshake<'_>, by_initiator: bool) -> Proof {
-        self.identity.map_or_else(Proof::default, |identity| identity.prove(handshake, by_initiator))
-    }
-
-    /// Whether the other end of a handshake is who it says.
-    fn check(&self, message: &Message, handshake: &Handshake<'_>, by_initiator: bool) -> Result<Vec<u8>, &'static str> {
-        let Some(identity) = self.identity else { return Ok(Vec::new()) };
-        let info = message.value::<EnrollmentInfo>().unwrap_or_default();
-        let (certificate, signature) = (info.certificate.unwrap_or_default(), info.signature.unwrap_or_default());
-        let proof = Proof { certificate, signature };
-        let name = if by_initiator { handshake.initiator } else { handshake.responder };
-        identity.check(name, &proof, handshake, by_initiator)?;
-        Ok(proof.certificate)
-    }
-}
 
 /// What the state machine wants done.
 #[derive(Debug, PartialEq)]
@@ -514,6 +468,9 @@ impl Neighbour {
         if let Some((at, message)) = candidates.find_map(|(at, candidate)| Some((at, candidate.protection.open(sdu)?)))
         {
             let message = Message::parse(&message).ok().filter(|message| message.op_code == op::START)?;
+            if self.goes_on_with(&self.candidates[at].name, local.name) {
+                return Some(());
+            }
             let candidate = self.candidates.remove(at)?;
             return self.admit_candidate(local, candidate, &message, now, admit, out);
         }
@@ -529,6 +486,13 @@ impl Neighbour {
             return Some(());
         }
         self.join(local, from, &message, now, admit, out)
+    }
+
+    /// Whether both ends have sent M_START to each other, and it is this one's attempt that goes on: that of the smaller name, as for M_CONNECT. Otherwise
+    /// each end could take the other's, and have a session that the other does not know.
+    fn goes_on_with(&self, name: &Name, own: &Name) -> bool {
+        let started = self.attempt.as_ref().and_then(|attempt| attempt.started.as_ref());
+        own < name && started.is_some_and(|started| started.name == *name)
     }
 
     /// An SDU that nobody here can open, perhaps of a candidate with another credential, which gets one refusal. It stays a candidate: anybody
@@ -579,6 +543,7 @@ impl Neighbour {
         });
         match admitted {
             Ok((address, certificate)) => {
+                compare_routing(local, &name, message);
                 let answer = answer.with_value(&info(local, address, &proof));
                 self.establish(Session::new(name, mac, protection, (certificate, proof), now), out);
                 out.extend(self.protect(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
@@ -623,6 +588,7 @@ impl Neighbour {
                 return Some(());
             }
         };
+        compare_routing(local, &name, message);
         if address != local.address {
             out.push(Effect::Enrolled(address));
         }

@@ -1,6 +1,8 @@
 //! Two ends of a link.
 
 use super::*;
+use crate::credential::Credential;
+use crate::identity::Identity;
 use crate::identity::tests::Authority;
 
 struct End {
@@ -10,6 +12,7 @@ struct End {
     credential: Credential,
     identity: Option<Identity>,
     encryption: bool,
+    routing: &'static str,
     neighbour: Neighbour,
     effects: Vec<Effect>,
 }
@@ -23,6 +26,7 @@ impl End {
             credential: Credential::new(&[credential; 16]).unwrap(),
             identity: None,
             encryption: false,
+            routing: "shortest",
             neighbour: Neighbour::default(),
             effects: Vec::new(),
         }
@@ -37,6 +41,8 @@ impl End {
             identity: self.identity.as_ref(),
             encryption: self.encryption,
             incarnation: [self.address as u8; NONCE],
+            routing: self.routing,
+            qos: &[],
             keepalive: Duration::from_millis(200),
             dead_after: Duration::from_millis(600),
         };
@@ -387,4 +393,56 @@ fn both_neighbours_encrypt_or_none_does() {
             assert!(a.neighbour.counts.refused + b.neighbour.counts.refused > 0);
         }
     }
+}
+
+/// One end becomes a member by another link between its M_CONNECT and the other's, so that each end responds to the other, and each sends M_START.
+#[test]
+fn of_two_that_enrol_with_each_other_one_session_remains() {
+    for (greater_first, names) in [(true, ("a", "b")), (false, ("a", "b")), (true, ("b", "a")), (false, ("b", "a"))] {
+        let now = Duration::from_millis(1);
+        // The first one is a member, the second one is not yet.
+        let (mut one, mut other) = (End::new(names.0, 5, 1), End::new(names.1, 0, 1));
+        let (connect_one, connect_other) = (one.tick(now).remove(0), other.tick(now).remove(0));
+        let to_other = one.receive(&connect_other, now);
+        other.address = 6;
+        let to_one = other.receive(&connect_one, now);
+        // Of two members the greater name responds.
+        let starts_other = other.receive(&to_other[0], now);
+        let mut way: Vec<(bool, Vec<u8>)> = starts_other.into_iter().map(|sdu| (false, sdu)).collect();
+        for sdu in to_one {
+            way.extend(one.receive(&sdu, now).into_iter().map(|sdu| (true, sdu)));
+        }
+        if greater_first == (names.0 < names.1) {
+            way.reverse();
+        }
+        while !way.is_empty() {
+            let (to_other, sdu) = way.remove(0);
+            let answers = if to_other { other.receive(&sdu, now) } else { one.receive(&sdu, now) };
+            way.extend(answers.into_iter().map(|sdu| (!to_other, sdu)));
+        }
+        assert!(one.is_up() && other.is_up(), "{names:?} {greater_first}");
+        run(&mut one, &mut other, 10, 3000, 0);
+        let counts = [one.neighbour.counts, other.neighbour.counts].map(|counts| (counts.ups, counts.downs));
+        assert_eq!(counts, [(1, 0); 2], "{names:?} {greater_first}");
+    }
+}
+
+/// Neighbours whose members compute paths by other policies enrol, and each names both.
+#[test]
+fn another_routing_policy_is_noticed() {
+    let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+    b.routing = "fewest-hops";
+    run(&mut a, &mut b, 0, 2000, 0);
+    assert!(a.is_up() && b.is_up());
+    let same = |end: &mut End, there: Option<&str>| {
+        let info = EnrollmentInfo { routing: there.map(Into::into), ..EnrollmentInfo::default() };
+        let message = Message::about(op::START, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info);
+        let mut same = false;
+        end.with(|_, local, _| same = compare_routing(local, local.name, &message));
+        same
+    };
+    let (own, other) =
+        ([same(&mut a, Some("shortest")), same(&mut b, Some("fewest-hops"))], same(&mut a, Some(b.routing)));
+    assert_eq!((own, other), ([true; 2], false));
+    assert!(same(&mut a, None), "a member of a version that does not tell");
 }

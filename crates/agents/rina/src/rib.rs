@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use crate::cdap::{Message, RibExchange, object};
 use crate::credential::{self, Life, NONCE};
 use crate::name::Name;
-use crate::rlite::objects::{self, Announced};
+use crate::rlite::objects::Announced;
 use sync::{Entry, Id, Objects, Sync};
 use wanted::Wanted;
 
@@ -125,8 +125,24 @@ pub(crate) struct Rib {
     refused: u64,
     /// The other process with this name, and how often it has superseded this one.
     rival: Option<(Life, u32)>,
-    /// In rlite's dialect, in which nothing is acknowledged: when neighbours were sent what is this process's own last.
-    refreshed: Option<Duration>,
+    /// In dialects in which nothing is acknowledged, and when neighbours were sent what is this process's own last.
+    plain: Option<(&'static Plain, Duration)>,
+}
+
+/// Writes the message about an object.
+pub(crate) type Write = fn(&Key, &Object, u32, &dyn Fn(&Name) -> u16) -> Option<Message>;
+
+/// How members tell each other of objects in dialects of others.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    /// The message about an object, of this age in seconds. It is given the addresses of members, 0 if one is not known.
+    pub write: Write,
+    /// Whether a member's own object is sent again at intervals.
+    pub refreshes: fn(&Key) -> bool,
+    /// Whether the number of what is deleted is forgotten, so that it may come again with the first one.
+    pub forgets: fn(&Key) -> bool,
+    /// Whether an object of others stays, though nobody renews it.
+    pub lasts: fn(&Key) -> bool,
 }
 
 /// Whether a sequence number is newer than another (RFC 1982).
@@ -149,13 +165,13 @@ impl Rib {
             topology: 0,
             refused: 0,
             rival: None,
-            refreshed: None,
+            plain: None,
         }
     }
 
-    /// The same for rlite's dialect.
-    pub(crate) fn for_rlite(self) -> Rib {
-        Rib { refreshed: Some(Duration::ZERO), ..self }
+    /// The same for a dialect of others.
+    pub(crate) fn in_dialect(self, plain: &'static Plain) -> Rib {
+        Rib { plain: Some((plain, Duration::ZERO)), ..self }
     }
 
     /// Changes whenever the objects do.
@@ -345,7 +361,7 @@ impl Rib {
     /// A neighbour is up: it is offered everything.
     pub(crate) fn begin(&mut self, link: usize) {
         let all = self.objects.by_id.keys().copied().collect();
-        let sync = match self.refreshed {
+        let sync = match self.plain {
             None => Sync::new(all),
             Some(_) => Sync::to_send(all),
         };
@@ -441,7 +457,7 @@ impl Rib {
         }
     }
 
-    /// Takes what a neighbour says in rlite's dialect.
+    /// Takes what a neighbour says in a dialect of others.
     pub(crate) fn learn(&mut self, link: usize, announced: Announced, now: Duration) {
         let Announced { key, seq, present, value, age } = announced;
         let own = matches!(&key, Key::Member(name) if *name == self.own);
@@ -449,8 +465,8 @@ impl Rib {
         if own || age >= MAX_AGE {
             return;
         }
-        // rlite forgets the number of what is deleted, and creates it with the first one.
-        let deleted = |before: &Object| present && !before.present && *key.origin() != self.own;
+        let forgets = self.plain.is_some_and(|(plain, _)| (plain.forgets)(&key));
+        let deleted = |before: &Object| forgets && present && !before.present && *key.origin() != self.own;
         if self.objects.by_key.get(&key).is_some_and(deleted) {
             self.remove(&key);
         }
@@ -478,8 +494,8 @@ impl Rib {
         let before = self.objects.by_key.get(&key);
         let newer = before.is_none_or(|before| object.supersedes(before));
         if *key.origin() == self.own {
-            // From a life before this one, which may have begun in the same second, or a copy. In rlite's dialect others take older ones, too.
-            let any = self.refreshed.is_some();
+            // From a life before this one, which may have begun in the same second, or a copy. In other dialects others take older ones, too.
+            let any = self.plain.is_some();
             let differs = |before: &Object| !before.same(&object) && (before.seq == object.seq || any);
             if newer || before.is_some_and(differs) {
                 let above = before.filter(|_| !newer).map_or(object.seq, |before| before.seq);
@@ -496,8 +512,8 @@ impl Rib {
                 self.store(key, object, Some(link));
             } else {
                 self.refused += 1;
-                // In rlite's dialect it comes again anyway, and what is no more needs no room.
-                if object.present && self.refreshed.is_none() {
+                // In other dialects nobody asks, and what is no more needs no room.
+                if object.present && self.plain.is_none() {
                     return self.wanted.refuse(object.id, key.origin(), link, now);
                 }
                 self.wanted.come(object.id);
@@ -519,21 +535,32 @@ impl Rib {
             self.ask_again(now);
         }
         let age = |object: &Object| now.saturating_sub(object.born);
-        if self.refreshed.is_some_and(|at| now.saturating_sub(at) >= REFRESH) {
-            self.refreshed = Some(now);
-            let own = self.objects.by_key.iter().filter(|(key, object)| *key.origin() == self.own && object.present);
+        if let Some((plain, at)) = &mut self.plain
+            && now.saturating_sub(*at) >= REFRESH
+        {
+            *at = now;
+            let refreshes = plain.refreshes;
+            let own = self.objects.by_key.iter();
+            let own = own.filter(|(key, object)| *key.origin() == self.own && object.present && refreshes(key));
             let own: BTreeSet<Id> = own.map(|(_, object)| object.id).collect();
             self.syncs.values_mut().for_each(|sync| sync.unsent.extend(&own));
         }
         let mut messages = Vec::new();
+        let objects = &self.objects;
+        let address = |name: &Name| {
+            let member = objects.by_key.get(&Key::Member(name.clone())).filter(|object| object.present);
+            member.and_then(|object| u16::try_from(object.value).ok()).unwrap_or_default()
+        };
         for (link, sync) in &mut self.syncs {
-            if self.refreshed.is_some() {
+            if let Some((plain, _)) = self.plain {
                 for id in std::mem::take(&mut sync.unsent) {
-                    let Some((key, object)) = self.objects.at(id) else { continue };
-                    messages.push((*link, objects::write(key, object, age(object).as_secs() as u32)));
+                    let written = objects
+                        .at(id)
+                        .and_then(|(key, object)| (plain.write)(key, object, age(object).as_secs() as u32, &address));
+                    messages.extend(written.map(|message| (*link, message)));
                 }
             } else {
-                messages.extend(sync.messages(&self.objects, now).into_iter().map(|message| (*link, message)));
+                messages.extend(sync.messages(objects, now).into_iter().map(|message| (*link, message)));
             }
         }
         messages
@@ -562,8 +589,7 @@ impl Rib {
     /// Removes what is old, and renews what is this process's own.
     fn sweep(&mut self, now: Duration) {
         let age = |object: &Object| now.saturating_sub(object.born);
-        // Members that run rlite renew nothing but lower flows everywhere.
-        let lasts = |key: &Key| self.refreshed.is_some() && !matches!(key, Key::LowerFlow(..));
+        let lasts = |key: &Key| self.plain.is_some_and(|(plain, _)| (plain.lasts)(key));
         let is_old = |key: &Key, object: &Object| age(object) >= MAX_AGE && !lasts(key);
         let old = self.objects.by_key.iter().filter(|(key, object)| is_old(key, object));
         let old: Vec<Key> = old.map(|(key, _)| key.clone()).collect();
@@ -587,7 +613,7 @@ impl Rib {
 
     /// When [`Rib::tick`] has something to send, if nothing happens before.
     pub(crate) fn due(&self) -> Option<Duration> {
-        let refresh = self.refreshed.filter(|_| !self.syncs.is_empty()).map(|at| at + REFRESH);
+        let refresh = self.plain.filter(|_| !self.syncs.is_empty()).map(|(_, at)| at + REFRESH);
         self.syncs.values().filter_map(Sync::due).chain(refresh).chain(self.wanted.due()).min()
     }
 

@@ -7,7 +7,7 @@ use crate::credential;
 use crate::frames::{self, Received};
 use crate::neighbour::Mac;
 use crate::pdu::{self, Field, Header, Syntax, kind};
-use crate::rlite;
+use crate::{irati, rlite};
 
 mod dissector;
 
@@ -86,6 +86,7 @@ fn management(syntax: Syntax, payload: &[u8]) -> String {
     let message = match syntax {
         Syntax::Rlite => rlite::read(payload),
         _ if protected => payload.get(credential::OVERHEAD..).and_then(|message| Message::parse(message).ok()),
+        Syntax::Irati => irati::read(payload).or_else(|| Message::parse(payload).ok()),
         _ => Message::parse(payload).ok(),
     };
     let Some(message) = message else { return format!(", {} bytes that are no CDAP message", payload.len()) };

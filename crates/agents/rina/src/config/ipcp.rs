@@ -36,11 +36,13 @@ pub(super) fn read(
     }
     let credential = table.credential.as_ref().map(|file| folder.join(file));
     let (dialect, syntax) = dialect(table.dialect, table.syntax, credential.as_deref(), &table.dif)?.map_err(at)?;
-    if table.encryption && dialect == Dialect::Rlite {
-        return Err(at("encryption needs the credential, which dialect = \"rlite\" has not".into()));
+    if table.encryption && dialect.credential().is_none() {
+        return Err(at("encryption needs the credential, which dialects of others have not".into()));
     }
-    let links =
-        table.link.iter().map(|link| read_link(link, syntax).and_then(|link| above(table, syntax, before, link)));
+    if dialect == Dialect::Irati && table.name.as_str().contains('|') {
+        return Err(at("name: dialect = \"irati\" has names without `|`".into()));
+    }
+    let links = table.link.iter().map(|link| read_link(link, syntax).and_then(|link| above(table, before, link)));
     let links = links.collect::<Result<Vec<_>, _>>().map_err(at)?;
     let settings = Settings {
         name: table.name.clone(),
@@ -77,7 +79,7 @@ fn read_link(table: &LinkTable, syntax: Syntax) -> Result<Link, String> {
 }
 
 /// Checks what a link that is an (N-1) flow needs of the DIF below.
-fn above(table: &IpcpTable, syntax: Syntax, before: &[IpcpConfig], link: Link) -> Result<Link, String> {
+fn above(table: &IpcpTable, before: &[IpcpConfig], link: Link) -> Result<Link, String> {
     let Link::Flow(dif, to, qos) = &link else { return Ok(link) };
     let Some(below) = before.iter().find(|other| other.settings.dif == *dif) else {
         return Err(format!("link {link}: no [[ipcp]] before it is in DIF {dif}"));
@@ -90,9 +92,9 @@ fn above(table: &IpcpTable, syntax: Syntax, before: &[IpcpConfig], link: Link) -
         let names = if names.is_empty() { "none without".into() } else { names.join(", ") };
         return Err(format!("link {link}: the QoS cube {qos} of DIF {dif} {why}; it has {names}"));
     }
-    if syntax == Syntax::Rlite || below.settings.syntax == Syntax::Rlite {
+    if table.dialect != DialectName::Hopwright || below.settings.dialect.credential().is_none() {
         return Err(format!(
-            "link {link}: dialect = \"rlite\" has links over Ethernet alone, and is below no other DIF"
+            "link {link}: dialects of others have links over Ethernet alone, and are below no other DIF"
         ));
     }
     match *to == table.name {
@@ -159,7 +161,10 @@ fn dialect(
         }
         (DialectName::Hopwright, None) => Err("credential is missing".into()),
         (DialectName::Rlite, None) if syntax.is_none() => Ok((Dialect::Rlite, Syntax::Rlite)),
-        (DialectName::Rlite, _) => Err("dialect = \"rlite\" has a syntax of its own, and no credential".into()),
+        (DialectName::Irati, None) if syntax.is_none() => Ok((Dialect::Irati, Syntax::Irati)),
+        (DialectName::Rlite | DialectName::Irati, _) => {
+            Err("dialects of others have a syntax of their own, and no credential".into())
+        }
     })
 }
 
@@ -172,7 +177,7 @@ fn identity(
     let file = |path: &PathBuf| folder.join(path);
     Ok(match (&ipcp.authority, &ipcp.certificate, &ipcp.key) {
         (None, None, None) if ipcp.revoked.is_none() => Ok(None),
-        (Some(_), ..) if *dialect == Dialect::Rlite => Err("dialect = \"rlite\" has no certificates".into()),
+        (Some(_), ..) if dialect.credential().is_none() => Err("dialects of others have no certificates".into()),
         (Some(authority), Some(certificate), Some(key)) => {
             let files = Files {
                 authority: file(authority),

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::{CARRIED_MTU, Connection, Ipcp, LONGEST_SDU, MANAGEMENT_PRIORITY, Transmit, own};
 use crate::cdap::{Message, object};
-use crate::efcp::Qos;
+use crate::dialect::{Dialect, Exchange};
+use crate::efcp::{FRAGMENT, Qos};
 use crate::flows::{Flow, FlowId, Outgoing};
 use crate::name::Name;
 use crate::pdu::{Header, TTL, kind};
 use crate::rib::{Key, MOST_NAMES};
-use crate::rlite;
 
 impl Ipcp {
     /// An application is there.
@@ -26,7 +26,7 @@ impl Ipcp {
         Ok(())
     }
 
-    /// rlite's dialect has names in parts, of which empty ones at the end are lost.
+    /// The dialects of others have names in parts, of which empty ones at the end are lost.
     fn check_name(&self, name: &Name) -> Result<(), String> {
         if self.exchange.is_some() && name.as_str().ends_with('|') {
             return Err(format!("{name}: names end with another character than `|` in DIF {}", self.settings.dif));
@@ -126,7 +126,8 @@ impl Ipcp {
 
     /// The longest SDU of a flow, in bytes.
     pub fn longest_sdu(&self) -> usize {
-        if self.exchange.is_some() { rlite::flows::LONGEST_SDU } else { LONGEST_SDU }
+        // Others have no fragmentation.
+        if self.exchange.is_some() { FRAGMENT } else { LONGEST_SDU }
     }
 
     /// Sends an SDU of at most [`Ipcp::longest_sdu`] bytes.
@@ -215,11 +216,14 @@ impl Ipcp {
                 }
             };
             let dst = self.rib.address(&peer).unwrap_or_default();
-            let header = Header { dst, src: self.address, ..header };
+            let mut header = Header { dst, src: self.address, ..header };
             let Some((link, mac)) = self.next_hop(&header) else {
                 self.counts.unreachable += 1;
                 continue;
             };
+            if header.kind == kind::MANAGEMENT && self.exchange.as_ref().is_some_and(Exchange::passes_on) {
+                (header.dst, header.qos_id) = (0, self.management_qos());
+            }
             let mut pdu = Vec::with_capacity(payload.len() + self.settings.syntax.header_bytes());
             self.settings.syntax.write(&header, &payload, &mut pdu);
             self.transmits.push(Transmit { link, to: mac, priority, pdu, hops: TTL, arp: false });
@@ -244,19 +248,11 @@ impl Ipcp {
             }
             return;
         }
-        if let Some(exchange) = &mut self.exchange {
-            let unwrapped = rlite::flows::unwrap(payload).and_then(|(address, message)| {
-                // As routes have it: who can be reached, and of several the one with the greatest name.
-                let members = self.rib.members_at(address);
-                let from = members.max_by_key(|name| (self.paths.contains_key(*name), *name))?.clone();
-                let message = exchange.receive(&from, &message, &self.settings.qos, |id| self.flows.get(id))?;
-                Some((from, message))
-            });
-            match unwrapped {
-                Some((from, message)) => self.hear_of_flow(&from, &message, now),
+        if let Some(exchange) = &self.exchange {
+            return match exchange.unwrap(payload) {
+                Some((source, message)) => self.hear_of_flow_in_dialect(source, &message, now),
                 None => self.counts.discarded += 1,
-            }
-            return self.send_flows(now);
+            };
         }
         let settings = self.settings.clone();
         match self.members.open(&own(&settings, &self.rib), payload) {
@@ -267,6 +263,55 @@ impl Ipcp {
             Some(_) => self.counts.discarded += 1,
             None => self.counts.unauthenticated += 1,
         }
+    }
+
+    /// Takes a message about a flow in a dialect of others, which came from an address.
+    fn hear_of_flow_in_dialect(&mut self, source: u16, message: &Message, now: Duration) {
+        let read = self.exchange.as_mut().and_then(|exchange| {
+            // As routes have it: who can be reached, and of several the one with the greatest name.
+            let members = self.rib.members_at(source);
+            let from = members.max_by_key(|name| (self.paths.contains_key(*name), *name))?.clone();
+            let addresses = [source, self.address];
+            let message = exchange.receive((&from, addresses), message, &self.settings.qos, |id| self.flows.get(id))?;
+            Some((from, message))
+        });
+        match read {
+            Some((from, message)) => self.hear_of_flow(&from, &message, now),
+            None => self.counts.discarded += 1,
+        }
+        let back = Header { dst: source, ..Header::default() };
+        if let Some(sdu) = self.exchange.as_mut().and_then(Exchange::take_refusal)
+            && let Some((link, mac)) = self.next_hop(&back)
+        {
+            self.transmit_management(link, mac, &sdu);
+        }
+        self.send_flows(now);
+    }
+
+    /// Takes a message of a neighbour in a dialect of others: it is about objects, or for a member farther away, perhaps.
+    pub(super) fn hear_in_dialect(&mut self, link: usize, message: &Message, now: Duration) {
+        let Some(exchange) = &mut self.exchange else { return };
+        if let Some(([source, dst], inner)) = exchange.passed_on(message) {
+            if dst == self.address {
+                return self.hear_of_flow_in_dialect(source, &inner, now);
+            }
+            return match self.next_hop(&Header { dst, ..Header::default() }) {
+                // Not back where it came from.
+                Some((next, _)) if next != link => self.tell(next, message),
+                _ => self.counts.unreachable += 1,
+            };
+        }
+        let Some(announced) = exchange.announced(message, &self.rib) else {
+            self.counts.discarded += 1;
+            return;
+        };
+        announced.into_iter().for_each(|one| self.rib.learn(link, one, now));
+        exchange.completed(&self.rib).into_iter().for_each(|one| self.rib.learn(link, one, now));
+    }
+
+    /// The QoS id of layer management: IRATI's is never 0.
+    pub(super) fn management_qos(&self) -> u16 {
+        u16::from(self.settings.dialect == Dialect::Irati)
     }
 
     /// Takes a message of a member about a flow.

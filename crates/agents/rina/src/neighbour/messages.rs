@@ -4,6 +4,7 @@ use super::{FAILED, Local};
 use crate::cdap::{AUTH_X25519, AuthValue, EnrollmentInfo, Message, object, op};
 use crate::credential::{NONCE, Share};
 use crate::identity::Proof;
+use crate::name::Name;
 
 pub(super) fn auth(message: &Message) -> Option<&[u8]> {
     message.auth_value.as_ref()?.other.as_deref()
@@ -17,6 +18,7 @@ pub(super) fn info(local: &Local<'_>, address: u16, proof: &Proof) -> Enrollment
         certificate: shown(&proof.certificate),
         signature: shown(&proof.signature),
         encryption: None,
+        routing: Some(local.routing.into()),
     }
 }
 
@@ -49,6 +51,17 @@ pub(super) fn response(
         src_ap_name: Some(local.name.to_string()),
         ..Message::about(op::CONNECT_R, object::ENROLLMENT, object::ENROLLMENT_NAME)
     }
+}
+
+/// Whether a neighbour computes paths by the policy that this member has. If not, the log says so: PDUs may go in circles.
+pub(super) fn compare_routing(local: &Local<'_>, neighbour: &Name, message: &Message) -> bool {
+    let there = message.value::<EnrollmentInfo>().unwrap_or_default().routing;
+    let Some(there) = there.filter(|there| there != local.routing) else { return true };
+    tracing::warn!(
+        dif = %local.dif, %neighbour, here = local.routing, there = %printable(&there),
+        "the neighbour has another routing policy"
+    );
+    false
 }
 
 /// What others wrote, for the log.

@@ -2,7 +2,6 @@
 //! (`kernel/shim-eth.c`). Names are padded with zeros to equal lengths.
 
 use crate::frames::RINA_TYPE;
-use crate::name::Name;
 use crate::neighbour::Mac;
 
 const ETHERNET: u16 = 1;
@@ -26,15 +25,15 @@ pub(crate) fn set_station(packet: &mut [u8], mac: Mac) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Arp {
     pub operation: Operation,
-    pub sender: (Mac, Name),
+    pub sender: (Mac, String),
     /// The station is zeros in a request.
-    pub target: (Mac, Name),
+    pub target: (Mac, String),
 }
 
 impl Arp {
     pub(crate) fn write(&self) -> Vec<u8> {
-        let names = [&self.sender.1, &self.target.1].map(|name| name.as_str().as_bytes());
-        // Names have 64 bytes at most.
+        let names = [&self.sender.1, &self.target.1].map(|name| name.as_bytes());
+        // Names here have less than 100 bytes, and those of others 255 at most.
         let length = names.iter().map(|name| name.len()).max().unwrap_or_default();
         let mut out = Vec::with_capacity(HEADER + 2 * (MAC + length));
         out.extend(ETHERNET.to_be_bytes());
@@ -65,7 +64,8 @@ impl Arp {
         let party = |bytes: &[u8]| {
             let (mac, name) = bytes.split_first_chunk::<MAC>()?;
             let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-            Some((*mac, std::str::from_utf8(&name[..end]).ok()?.parse().ok()?))
+            let text = std::str::from_utf8(&name[..end]).ok()?;
+            (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| (*mac, text.to_string()))
         };
         let both = rest.get(..2 * (MAC + length))?;
         let (sender, target) = both.split_at(MAC + length);
@@ -82,8 +82,8 @@ mod tests {
     fn the_format_is_that_of_the_shim() {
         let arp = Arp {
             operation: Operation::Request,
-            sender: ([2, 0, 0, 0, 0, 1], "n.2".parse().unwrap()),
-            target: ([0; 6], "normal.DIF".parse().unwrap()),
+            sender: ([2, 0, 0, 0, 0, 1], "n.2".into()),
+            target: ([0; 6], "normal.DIF".into()),
         };
         let mut wanted = vec![0, 1, 0xd1, 0xf0, 6, 10, 0, 1, 2, 0, 0, 0, 0, 1];
         wanted.extend(b"n.2\0\0\0\0\0\0\0");

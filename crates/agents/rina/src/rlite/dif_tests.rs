@@ -1,17 +1,23 @@
-//! A DIF in memory whose members speak this dialect.
+//! DIFs in memory whose members speak a dialect of others.
 
 use super::*;
 
-/// Members that say what rlite says: they enrol, route, allocate and release flows.
+/// Members that say what others say: they enrol, route, allocate and release flows.
 #[test]
-fn a_dif_in_the_dialect_of_rlite() {
+fn difs_in_the_dialects_of_others() {
+    for (dialect, syntax) in [(Dialect::Rlite, Syntax::Rlite), (Dialect::Irati, Syntax::Irati)] {
+        a_dif_in(&dialect, syntax);
+    }
+}
+
+fn a_dif_in(dialect: &Dialect, syntax: Syntax) {
     let mut network = Network::new(&[("a", 1), ("b", 0), ("c", 0), ("d", 0)], &[(0, 1), (1, 2), (2, 3), (3, 0)]);
     for (node, (own, address)) in [("a", Some(1)), ("b", None), ("c", None), ("d", None)].into_iter().enumerate() {
-        let settings = Settings { dialect: Dialect::Rlite, syntax: Syntax::Rlite, ..settings(own, address, 1, 2) };
+        let settings = Settings { dialect: dialect.clone(), syntax, ..settings(own, address, 1, 2) };
         network.nodes[node] = Ipcp::new(settings, 1_000_000);
     }
     network.run(Duration::from_secs(10));
-    assert!(network.is_connected());
+    assert!(network.is_connected(), "{dialect:?}");
     let now = network.now;
     let refused = network.nodes[0].register("mirror|".parse().unwrap(), now);
     assert!(refused.unwrap_err().contains("mirror|"));

@@ -149,8 +149,8 @@ impl Neighbour {
             self.next_attempt = now + ATTEMPT;
             let arp = Arp {
                 operation: Operation::Request,
-                sender: ([0; 6], local.name.clone()),
-                target: ([0; 6], local.dif.clone()),
+                sender: ([0; 6], local.name.to_string()),
+                target: ([0; 6], local.dif.to_string()),
             };
             out.push(Effect::Arp(BROADCAST, arp.write()));
         }
@@ -166,8 +166,8 @@ impl Neighbour {
         match arp.operation {
             Operation::Request => {
                 // Who is no member cannot enrol others.
-                let dif = arp.target.1 == *local.dif && local.address != 0;
-                if dif || arp.target.1 == *local.name {
+                let dif = arp.target.1 == local.dif.as_str() && local.address != 0;
+                if dif || arp.target.1 == local.name.as_str() {
                     let sender = ([0; 6], arp.target.1);
                     out.push(Effect::Arp(
                         mac,
@@ -176,19 +176,19 @@ impl Neighbour {
                 }
             }
             Operation::Reply => {
-                let asked = arp.target.1 == *local.name && from == *local.dif;
+                let asked = arp.target.1 == local.name.as_str() && from == local.dif.as_str();
                 if !asked || self.session.is_some() || self.attempt.is_some() {
                     return;
                 }
                 let message = Message {
                     op_code: op::CONNECT,
-                    dest_ap_name: Some(from.to_string()),
+                    dest_ap_name: Some(from),
                     src_ap_name: Some(local.name.to_string()),
                     ..Message::default()
                 };
                 out.push(Effect::Send(mac, self.numbered(message)));
                 let (step, invoke_id) = (Step::Connecting, self.invoke_id);
-                self.attempt = Some(Attempt { name: from, mac, step, invoke_id, since: now });
+                self.attempt = Some(Attempt { name: local.dif.clone(), mac, step, invoke_id, since: now });
             }
         }
     }

@@ -16,8 +16,6 @@ use crate::flows::{Flow, FlowId};
 use crate::name::Name;
 use crate::pdu::{Header, RUN, kind};
 
-/// Longest SDU, in bytes: there is no fragmentation.
-pub(crate) const LONGEST_SDU: usize = crate::efcp::FRAGMENT;
 /// Bytes behind the header of a control PDU.
 const CONTROL: usize = 24;
 /// Types of control PDUs: these bits say that one acknowledges, and that it gives credit.

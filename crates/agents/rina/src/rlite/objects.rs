@@ -3,7 +3,7 @@
 
 use crate::cdap::{LowerFlow, Message, object, op};
 use crate::name::Name;
-use crate::rib::{Key, Object};
+use crate::rib::{Key, Object, Plain};
 
 /// Names of objects that only this dialect has.
 pub(super) mod name {
@@ -24,9 +24,17 @@ pub(super) mod name {
     ];
 }
 
-/// `APName`.
+/// Members tell each other their own objects again at intervals, and renew nothing but lower flows everywhere.
+pub(crate) const PLAIN: Plain = Plain {
+    write: |key, object, age, _| Some(write(key, object, age)),
+    refreshes: |_| true,
+    forgets: |_| true,
+    lasts: |key| !matches!(key, Key::LowerFlow(..)),
+};
+
+/// `APName`, and IRATI's `applicationProcessNamingInfo_t`.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct ApName {
+pub(crate) struct ApName {
     #[prost(string, required, tag = "1")]
     pub ap_name: String,
     #[prost(string, optional, tag = "2")]
@@ -39,7 +47,7 @@ pub(super) struct ApName {
 
 impl ApName {
     /// The parts of a name, which `|` separates.
-    pub(super) fn new(name: &str) -> ApName {
+    pub(crate) fn new(name: &str) -> ApName {
         let mut parts = name.splitn(4, '|').map(String::from);
         let mut next = || parts.next().unwrap_or_default();
         let ap_name = next();
@@ -47,7 +55,7 @@ impl ApName {
     }
 
     /// The name, without empty parts behind the last one that is not empty.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let more =
             [&self.ap_instance, &self.ae_name, &self.ae_instance].map(|part| part.as_deref().unwrap_or_default());
         let parts = [self.ap_name.as_str(), more[0], more[1], more[2]];
@@ -56,7 +64,7 @@ impl ApName {
     }
 
     /// The same. None if it is no name here.
-    pub(super) fn name(&self) -> Option<Name> {
+    pub(crate) fn name(&self) -> Option<Name> {
         self.text().parse().ok()
     }
 }

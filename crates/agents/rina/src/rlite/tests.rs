@@ -71,6 +71,8 @@ impl End {
             identity: None,
             encryption: false,
             incarnation: [0; NONCE],
+            routing: "shortest",
+            qos: &[],
             keepalive: Duration::from_secs(1),
             dead_after: Duration::from_secs(3),
         };
@@ -197,15 +199,15 @@ fn rlite_enrols_with_a_member() {
     let mut end = End::new("n.1", 16);
     let request = arp::Arp {
         operation: arp::Operation::Request,
-        sender: (STATION, name("n.2")),
-        target: ([0; 6], name("n.DIF")),
+        sender: (STATION, "n.2".into()),
+        target: ([0; 6], "n.DIF".into()),
     };
     let effects = end.with(|neighbour, local, out| neighbour.receive_arp(local, &request.write(), Duration::ZERO, out));
     let [Effect::Arp(STATION, reply)] = &effects[..] else { panic!("{effects:?}") };
     let reply = arp::Arp::parse(reply).unwrap();
     assert_eq!(
         (reply.operation, reply.sender.1, reply.target),
-        (arp::Operation::Reply, name("n.DIF"), (STATION, name("n.2")))
+        (arp::Operation::Reply, "n.DIF".to_string(), (STATION, "n.2".to_string()))
     );
     assert_eq!(sent(&end.receive(&bytes("connect"))), [bytes("connect_r")]);
     let effects = end.receive(&bytes("start"));
@@ -288,7 +290,7 @@ fn what_is_lost_is_tried_again() {
 
 #[test]
 fn objects_are_those_of_rlite() {
-    let mut rib = Rib::new(name("n.3"), 1000).for_rlite();
+    let mut rib = Rib::new(name("n.3"), 1000).in_dialect(&objects::PLAIN);
     let now = Duration::from_secs(5);
     let hear = |rib: &mut Rib, of: &str| {
         let all = objects::read(&decode(&bytes(of)).unwrap()).unwrap();
@@ -479,7 +481,7 @@ fn nothing_that_is_received_breaks_anything() {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) as usize % below
     };
-    let (mut end, mut rib) = (End::new("n.1", 16), Rib::new(name("n.1"), 1000).for_rlite());
+    let (mut end, mut rib) = (End::new("n.1", 16), Rib::new(name("n.1"), 1000).in_dialect(&objects::PLAIN));
     let mut exchange = flows::Exchange::default();
     for _ in 0..30_000 {
         let mut sdu = recorded[next(recorded.len())].clone();
@@ -508,7 +510,7 @@ fn nothing_that_is_received_breaks_anything() {
 /// rlite ignores the state and numbers of lower flows that are deleted, and creates them with the first number again.
 #[test]
 fn lower_flows_are_deleted_and_come_again() {
-    let mut rib = Rib::new(name("n.3"), 1000).for_rlite();
+    let mut rib = Rib::new(name("n.3"), 1000).in_dialect(&objects::PLAIN);
     rib.begin(1);
     let now = Duration::from_secs(5);
     let hear = |rib: &mut Rib, message: Message| {
@@ -528,7 +530,7 @@ fn lower_flows_are_deleted_and_come_again() {
 /// with another cost is deleted already.
 #[test]
 fn lower_flows_that_come_back_are_deleted_again() {
-    let mut rib = Rib::new(name("n.1"), 1000).for_rlite();
+    let mut rib = Rib::new(name("n.1"), 1000).in_dialect(&objects::PLAIN);
     rib.begin(0);
     let now = Duration::from_secs(5);
     let key = Key::LowerFlow(name("n.1"), name("n.2"));

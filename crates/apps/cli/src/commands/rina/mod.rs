@@ -43,7 +43,10 @@ pub(crate) fn run(args: &RinaArgs, logging: Logging) -> Result<(), Failure> {
             return Ok(());
         }
         Some(RinaCommand::Check { config }) => {
-            Config::read(config)?.summary().iter().for_each(|line| println!("{line}"));
+            let config = Config::read(config)?;
+            for (line, policies) in config.summary().iter().zip(config.policies()) {
+                println!("{line}\n{policies}");
+            }
             return Ok(());
         }
         Some(RinaCommand::Echo(args)) => return echo::run(args),

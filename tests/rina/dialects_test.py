@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Three systems in a row whose DIF has the dialect of rlite: ARP for names, enrollment, flows through a relay, a member that stops.
+"""Three systems in a row whose DIF has the dialect of rlite, then that of IRATI: ARP for names, enrollment, flows through a relay, a member that stops.
 
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
 """
@@ -12,11 +12,11 @@ NODES = ["n1", "n2", "n3"]
 LINKS = [("n1", "n2"), ("n2", "n3")]
 
 
-def config(node, first):
+def config(node, dialect, first):
     address = "address = 1\n" if first else ""
     links = "".join(f'[[ipcp.link]]\ndevice = "{device}"\n\n' for device in node.devices)
     return (f'[router]\nsocket = "{node.socket}"\n\n[metrics]\naddress = "127.0.0.1:9402"\n\n'
-            f'[[ipcp]]\nname = "{node.name}"\ndif = "n.DIF"\ndialect = "rlite"\n{address}\n{links}')
+            f'[[ipcp]]\nname = "{node.name}"\ndif = "n.DIF"\ndialect = "{dialect}"\n{address}\n{links}')
 
 
 def check(net):
@@ -51,18 +51,25 @@ def check(net):
 
 
 def test(folder):
+    for dialect in "rlite", "irati":
+        work = folder / dialect
+        work.mkdir()
+        print(f"RINA in the dialect {dialect}", flush=True)
+        in_dialect(work, dialect)
+
+
+def in_dialect(folder, dialect):
     with Fabric(folder) as net:
         net.nodes = {}
         for node in NODES:
             net.add_node(node)
         for one, other in LINKS:
             net.add_link(one, other)
-        print("RINA in the dialect of rlite", flush=True)
         for node in NODES:
-            net[node].config.write_text(config(net[node], node == NODES[0]))
+            net[node].config.write_text(config(net[node], dialect, node == NODES[0]))
             net[node].start()
         check(net)
 
 
 if __name__ == "__main__":
-    sys.exit(carry_out("RINA in the dialect of rlite", test))
+    sys.exit(carry_out("RINA in the dialects of others", test))
