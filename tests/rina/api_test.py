@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""C programs over librina-api.so: one of ours on three systems in a row, in both dialects. With RLITE=FOLDER, a checkout of
+"""C programs over librina-api.so: one of ours on three systems in a row, in each dialect. With RLITE=FOLDER, a checkout of
 https://github.com/rlite/rlite, rlite's own tools, compiled as they are against rlite's header.
 
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
 """
 
+import hashlib
 import os
 import pathlib
 import re
@@ -50,6 +51,13 @@ class Programs:
         self.running.append(process)
         return process
 
+    def pump(self, node, source, sink, *command):
+        """A program that reads from a file or a pipe, and writes to a file."""
+        with open(sink, "wb") as out:
+            process = subprocess.Popen(list(map(str, command)), env=self.environment(node), stdin=source, stdout=out, stderr=subprocess.DEVNULL)
+        self.running.append(process)
+        return process
+
     def stop(self):
         for process in self.running:
             if process.poll() is None:
@@ -91,11 +99,76 @@ def check_rlite(net, programs, folder, checkout):
     report(f"rina-echo-async, 16 flows: {said.count('Response')} responses")
     if said.count("Response") != 16:
         raise Failed(f"rina-echo-async: {said}")
+    check_rinacat(net, programs, folder, tool("rinacat/rinacat"))
+
+
+def bytes_of(size, which):
+    """The same for a size each time, and others for another one: numbered, so that nothing can be in another place unnoticed."""
+    words = b"".join(f"{which}{number:09}".encode() for number in range(size // 10 + 1))
+    return words[:size]
+
+
+def copied(net, programs, folder, cat, number, size, by_server):
+    """Copies a file from one end to the other. rinacat ends when one of its inputs ends, so the other end's input is one that does not."""
+    name, (source, sink, rest) = f"cat{number}", [folder / f"{kind}{number}" for kind in ("from", "to", "rest")]
+    source.write_bytes(bytes_of(size, "f"))
+    with open(source, "rb") as file:
+        inputs = (file, subprocess.PIPE) if by_server else (subprocess.PIPE, file)
+        sinks = (rest, sink) if by_server else (sink, rest)
+        server = programs.pump(net["n3"], inputs[0], sinks[0], cat, "-l", "-A", name)
+        wait_for(name, lambda: any(it["application"] == name for it in net["n1"].use("list")))
+        client = programs.pump(net["n1"], inputs[1], sinks[1], cat, "-a", name, "-A", "client", "--reliable")
+        if (client.wait(PATIENCE), server.wait(PATIENCE)) != (0, 0):
+            raise Failed(f"rinacat: {client.returncode} and {server.returncode}")
+    check_copy(source.read_bytes(), sink, f"rinacat, {size} bytes")
+
+
+def check_copy(data, sink, what):
+    got = sink.read_bytes()
+    if hashlib.sha256(got).digest() != hashlib.sha256(data).digest():
+        raise Failed(f"{what}: {len(got)} bytes arrived, or others")
+
+
+def check_rinacat(net, programs, folder, cat):
+    """Files of several sizes each way, data both ways at once, and a command behind the flow."""
+    sizes = [0, 1, 1023, 1024, 1025, 18_890, 200_000, 1 << 20]
+    for number, (size, by_server) in enumerate((size, by_server) for size in sizes for by_server in (False, True)):
+        copied(net, programs, folder, cat, number, size, by_server)
+    report(f"rinacat: files of {', '.join(map(str, sizes))} bytes each way, with the same checksums")
+    # The client ends when it has sent its file, and leaves unread what the server sends without end.
+    source, sink, rest = folder / "from", folder / "to", folder / "rest"
+    source.write_bytes(bytes_of(1 << 20, "c"))
+    endless = subprocess.Popen(["yes", "both ways at once"], stdout=subprocess.PIPE)
+    programs.running.append(endless)
+    server = programs.pump(net["n3"], endless.stdout, sink, cat, "-l", "-A", "both")
+    endless.stdout.close()
+    endless.stdout = None
+    wait_for("both", lambda: any(it["application"] == "both" for it in net["n1"].use("list")))
+    with open(source, "rb") as file:
+        programs.pump(net["n1"], file, rest, cat, "-a", "both", "-A", "client", "--reliable").wait(PATIENCE)
+    server.wait(PATIENCE)
+    check_copy(source.read_bytes(), sink, "rinacat, both ways at once")
+    text = b"both ways at once\n"
+    if rest.read_bytes() != (text * (rest.stat().st_size // len(text) + 1))[:rest.stat().st_size]:
+        raise Failed("rinacat, both ways at once: other bytes than were sent")
+    # What a command sends back, while the client's input stays open.
+    environment = {**programs.environment(net["n3"]), "SHELL": "/bin/sh"}
+    server = subprocess.Popen([str(cat), "-l", "-A", "command", "-c", "cat"], env=environment, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    programs.running.append(server)
+    wait_for("command", lambda: any(it["application"] == "command" for it in net["n1"].use("list")))
+    client = programs.pump(net["n1"], subprocess.PIPE, sink, cat, "-a", "command", "-A", "client", "--reliable")
+    client.stdin.write(source.read_bytes())
+    client.stdin.flush()
+    wait_for("the echo", lambda: sink.stat().st_size == source.stat().st_size)
+    client.stdin.close()
+    client.wait(PATIENCE)
+    check_copy(source.read_bytes(), sink, "rinacat, cat behind the flow")
+    report(f"rinacat: both ways at once, {rest.stat().st_size} bytes back until the file was sent; a MiB through a command and back")
 
 
 def config(node, dialect):
     address = "address = 1\n" if node.name == NODES[0] else ""
-    kind = 'dialect = "rlite"\n' if dialect == "rlite" else 'credential = "dif.key"\nencryption = true\n'
+    kind = f'dialect = "{dialect}"\n' if dialect != "hopwright" else 'credential = "dif.key"\nencryption = true\n'
     links = "".join(f'[[ipcp.link]]\ndevice = "{device}"\n\n' for device in node.devices)
     return (f'[router]\nsocket = "{node.socket}"\n\n[[ipcp]]\nname = "{node.name}"\ndif = "n.DIF"\n{kind}{address}'
             f'keepalive_ms = 1000\ndead_after_ms = 20000\n\n{links}')

@@ -94,6 +94,8 @@ enum Role {
 struct Connection {
     fd: OwnedFd,
     role: Role,
+    /// The application has closed its end: it reads nothing more, but what it has sent may not have been read here.
+    deaf: bool,
 }
 
 /// The socket and its connections.
@@ -173,7 +175,7 @@ impl Applications {
         while let Ok(fd) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             if self.connections.len() < MOST {
                 self.next += 1;
-                self.connections.insert(self.next, Connection { fd, role: Role::New });
+                self.connections.insert(self.next, Connection { fd, role: Role::New, deaf: false });
             } else {
                 let full = Answer::Failed(format!("{MOST} connections of applications are open: there are no more"));
                 answer(&fd, &full);
@@ -199,6 +201,8 @@ impl Applications {
             }
             let length = match rustix::net::recv(&connection.fd, &mut self.buffer[..], RecvFlags::DONTWAIT) {
                 Ok((length, _)) if length > 0 => length,
+                // It has closed without reading everything. What it has sent comes next.
+                Err(Errno::CONNRESET) => continue,
                 Err(Errno::AGAIN | Errno::INTR) => return false,
                 _ => {
                     self.close(id, ipcps, now);
@@ -418,7 +422,7 @@ impl Applications {
     fn complain(&self, id: u64, why: &str) -> bool {
         match self.connections.get(&id) {
             Some(Connection { role: Role::Shown(..) | Role::Flow(_, Framing::Plain) | Role::Over(_), .. }) | None => {}
-            Some(Connection { fd, role: Role::Flow(..) | Role::Closing(_) }) => drop(send_end(fd, why)),
+            Some(Connection { fd, role: Role::Flow(..) | Role::Closing(_), .. }) => drop(send_end(fd, why)),
             Some(Connection { fd, .. }) => drop(answer(fd, &Answer::Failed(why.into()))),
         }
         false
@@ -462,9 +466,11 @@ impl Applications {
         self.connections.retain(|_, connection| !matches!(connection.role, Role::Over(until) if now >= until));
         self.show();
         self.tell_ends();
-        let mut gone = Vec::new();
         for (place, id) in &self.by_flow {
-            let (Some(connection), ipcp) = (self.connections.get(id), &mut ipcps[place.0]) else { continue };
+            let (Some(connection), ipcp) = (self.connections.get_mut(id), &mut ipcps[place.0]) else { continue };
+            if connection.deaf {
+                continue;
+            }
             let head = match connection.role {
                 Role::Waiting(..) => continue,
                 Role::Flow(_, framing) => framing.head(),
@@ -482,13 +488,12 @@ impl Applications {
                     }
                     Err(_) => {
                         ipcp.put_back(place.1, sdu);
-                        gone.push(*id);
+                        connection.deaf = true;
                         break;
                     }
                 }
             }
         }
-        gone.into_iter().for_each(|id| self.close(id, ipcps, now));
     }
 
     /// Sends what has been asked to be shown as fast as it is read.

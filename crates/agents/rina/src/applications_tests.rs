@@ -1,5 +1,6 @@
 //! Applications and IPC processes that are joined by a link in memory, with real sockets between.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -303,5 +304,35 @@ fn packets_of_plain_flows_are_sdus() {
         while !unregister("server").contains("no such listener") {
             assert!(Instant::now() < end, "the names of a listener outlive it");
         }
+    });
+}
+
+/// An application that closes its connection while more comes than it has read: what it has sent arrives.
+#[test]
+fn nothing_is_lost_of_an_application_that_leaves_something_unread() {
+    const COUNT: u32 = 2000;
+    with_systems(|here, there| {
+        let listener = Listener::register(there, name("server"), None).unwrap();
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| {
+                let flow = allocate(here, "reliable");
+                let mut buffer = vec![0; LONGEST_SDU];
+                assert_eq!(flow.receive(&mut buffer, Some(Duration::from_secs(60))).unwrap(), Received::Sdu(1000));
+                for number in 0..COUNT {
+                    assert!(flow.send(&number.to_be_bytes()).unwrap());
+                }
+            });
+            let accepted = Arc::new(listener.accept(&listener.next().unwrap()).unwrap());
+            let writer = accepted.clone();
+            scope.spawn(move || while writer.send(&[1; 1000]).unwrap() {});
+            let mut buffer = vec![0; LONGEST_SDU];
+            for number in 0..COUNT {
+                let received = accepted.receive(&mut buffer, Some(Duration::from_secs(60))).unwrap();
+                assert_eq!((received, &buffer[..4]), (Received::Sdu(4), &number.to_be_bytes()[..]));
+            }
+            let end = accepted.receive(&mut buffer, Some(Duration::from_secs(60))).unwrap();
+            assert!(matches!(end, Received::Failed(_)), "{end:?}: what the server sent was not read");
+            client.join().unwrap();
+        });
     });
 }
