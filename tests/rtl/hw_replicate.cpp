@@ -1,13 +1,19 @@
 // config: WIDTH=20 LIST=16 PACKETS=4 COPIES=4 GAP=1
 // config: WIDTH=33 LIST=64 PACKETS=16 COPIES=8 GAP=3
 // config: WIDTH=8 LIST=64 PACKETS=64 COPIES=64 GAP=4 ALIGNED=1
+// config: WIDTH=24 LIST=16 PACKETS=8 COPIES=8 GAP=2 SHADOWS=1
 // config: WIDTH=300 LIST=256 PACKETS=32 COPIES=16 GAP=1
 #include "bench.h"
+
+#ifndef SHADOWS
+#define SHADOWS 0
+#endif
 
 struct Copy {
     uint64_t port, rid;
     bool cloned, replicated, none, last;
     Bits data;
+    bool shadow = false;
 };
 
 int main(int argc, char** argv) {
@@ -72,6 +78,16 @@ int main(int argc, char** argv) {
             for (uint64_t k = 0; k < replicas; k++) member(replicas_at + k, false);
             if (port_valid) expected.push_back({port, 0, false, false, false, false, data});
             if (expected.size() == before) expected.push_back({0, 0, false, false, true, false, data});
+            if (SHADOWS) {
+                // Each is followed by its shadow.
+                std::deque<Copy> all(expected.begin(), expected.begin() + static_cast<long>(before));
+                for (size_t k = before; k < expected.size(); k++) {
+                    all.push_back(expected[k]);
+                    all.push_back(expected[k]);
+                    all.back().shadow = true;
+                }
+                expected = all;
+            }
             expected.back().last = true;
         }
         dut->done = flying > 0 && !rnd.chance(slow);
@@ -82,6 +98,7 @@ int main(int argc, char** argv) {
             auto& want = expected.front();
             CHECK(bool(dut->out_none) == want.none);
             CHECK(bool(dut->out_last) == want.last);
+            CHECK(bool(dut->out_shadow) == want.shadow);
             CHECK(bool(dut->out_cloned) == want.cloned);
             CHECK(bool(dut->out_replicated) == want.replicated);
             if (!want.none) CHECK(dut->out_port == want.port);

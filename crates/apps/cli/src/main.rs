@@ -17,6 +17,8 @@ mod logging;
 // A small command has nothing that takes long.
 #[cfg_attr(not(feature = "bench"), allow(dead_code))]
 mod progress;
+#[cfg(feature = "rtl")]
+mod written;
 
 use std::process::ExitCode;
 

@@ -10,6 +10,7 @@
 //! ```
 
 mod compare;
+pub mod counterexample;
 mod data_plane;
 mod engine;
 mod error;
@@ -24,5 +25,5 @@ pub use engine::{Engine, Processed};
 pub use error::{EngineError, StfError};
 #[cfg(feature = "reference")]
 pub use reference::ReferenceEngine;
-pub use runner::{Report, configure, run};
+pub use runner::{Report, configure, outputs, run};
 pub use script::{Script, parse};

@@ -77,6 +77,23 @@ pub fn configure(script: &Script, engine: &mut dyn Engine) -> Result<(), StfErro
     Ok(())
 }
 
+/// Carries out all lines; returns what became of each packet, with its line.
+///
+/// # Errors
+/// As [`run`].
+pub fn outputs(script: &Script, engine: &mut dyn Engine) -> Result<Vec<(u32, Processed)>, StfError> {
+    let mut runner = Runner::new(script, engine);
+    let mut outputs = Vec::new();
+    for (line, command) in &script.commands {
+        runner.line = *line;
+        runner.command(command)?;
+        if matches!(command, Command::Packet { .. }) {
+            outputs.extend(runner.last.clone().map(|processed| (*line, processed)));
+        }
+    }
+    Ok(outputs)
+}
+
 struct Expected<'a> {
     line: u32,
     pattern: Option<&'a Pattern>,

@@ -3,6 +3,7 @@
 
 mod board;
 mod partial;
+mod recorded;
 mod simulated;
 
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ use hopwright_rtl::{Etherbone, Hardware, Refusal, Target};
 use num_bigint::BigUint;
 
 pub use partial::{LeftOut, PartialDesign};
+pub use recorded::Recorded;
 pub use simulated::{Activity, Simulated};
 
 /// The target if none is named.

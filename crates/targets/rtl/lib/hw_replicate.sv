@@ -1,7 +1,8 @@
 // Makes copies of packets between the pipelines of ingress and egress. What is to be made of a packet comes with it, and `WIDTH` bits
 // of data that each copy is given. In order: a copy for each member of the clone session's list, one for the session's port, one
 // for each member of the multicast group's list, one for the port of the packet itself. A packet without copies leaves once, with
-// `out_none`. `out_last` is high with the last one.
+// `out_none`. `out_last` is high with the last one. With `SHADOWS`, each of them is followed by another one with `out_shadow`, and only
+// then is it the last one.
 //
 // A list is `in_clones` or `in_replicas` words of a memory of `LIST` words (a power of two), from `..._at` on: {rid, port}. The driver
 // writes a new list while packets use the old one, and then what leads to it (`changed`). `busy` is high while packets are under way
@@ -16,6 +17,7 @@ module hw_replicate #(
     parameter int COPIES = 16,
     parameter int GAP = 1,
     parameter int ALIGNED = 0,
+    parameter int SHADOWS = 0,
     localparam int A = $clog2(LIST)
 ) (
     input  logic             clk,
@@ -39,6 +41,7 @@ module hw_replicate #(
     output logic             out_replicated,
     output logic             out_none,
     output logic             out_last,
+    output logic             out_shadow,
     input  logic             done,
     input  logic             changed,
     output logic             busy,
@@ -133,13 +136,13 @@ module hw_replicate #(
     logic        listed, cloned, none, listed2, cloned2, none2, last2;
     logic [8:0]  port2;
     logic [12:0] copy1;
-    logic        valid1, valid2, go;
+    logic        valid1, valid2, go, taken, second;
     logic [24:0] member;
     logic [4:0]  held, held_next;
     assign listed    = from_clones || from_replicas;
     assign cloned    = from_clones || to_clone;
     assign none      = !from_clones && !to_clone && !from_replicas && !port_valid;
-    assign held_next   = held + 5'(step) - 5'(go);
+    assign held_next   = held + 5'(step) - 5'(taken);
     always_ff @(posedge clk) begin
         {listed2, cloned2, none2, last2, port2} <= copy1;
         copy1 <= {listed, cloned, none, last, to_clone ? clone_port : port};
@@ -175,7 +178,7 @@ module hw_replicate #(
             listed2 ? member[24:9] : 16'd0, listed2 ? member[8:0] : port2, cloned2, listed2, none2, last2
         }),
         .out_valid(ready_valid),
-        .out_ready(go),
+        .out_ready(taken),
         .out_data({ready_rid, ready_port, ready_cloned, ready_listed, ready_none, ready_last})
     );
 
@@ -186,7 +189,8 @@ module hw_replicate #(
     logic [GAP_BITS-1:0]    gap, gap_next;
     logic may_leave;
     assign go          = ready_valid && data_valid && may_leave;
-    assign data_take   = go && ready_last;
+    assign taken       = go && (SHADOWS == 0 || second);
+    assign data_take   = taken && ready_last;
     assign flying_next = flying + FLYING_BITS'(go) - FLYING_BITS'(done);
     assign gap_next    = go || (ALIGNED != 0 && gap == '0) ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
     always_ff @(posedge clk) begin
@@ -195,8 +199,9 @@ module hw_replicate #(
         may_leave <= !rst && flying_next != FLYING_BITS'(COPIES) && gap_next == '0;
         out_valid <= !rst && go;
         out_data  <= data;
-        {out_rid, out_port, out_cloned, out_replicated, out_none, out_last} <=
-            {ready_rid, ready_port, ready_cloned, ready_listed, ready_none, ready_last};
+        second    <= !rst && SHADOWS != 0 && second != go;
+        {out_shadow, out_rid, out_port, out_cloned, out_replicated, out_none, out_last} <=
+            {second, ready_rid, ready_port, ready_cloned, ready_listed, ready_none, ready_last && (SHADOWS == 0 || second)};
     end
 
     // Packets under way, and those of them that came before the last change.

@@ -21,7 +21,7 @@ use crate::windows;
 const MAX_EDIT: u32 = 16;
 
 /// The most bytes of a varbit field of a header that is put together with others.
-const MAX_REGION: u32 = 64;
+const MAX_REGION: u32 = 128;
 
 /// How often it is looked into whether a header can be at an offset at all. That takes long.
 const MAX_CHECKS: u32 = 64;
@@ -61,6 +61,18 @@ pub struct Again {
     pub kept: Value,
 }
 
+/// Clones at the end of egress. Each copy is followed by its *shadow*, which has no effects: if the copy has asked for a clone, the packet as it
+/// was received enters again in its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Mirror {
+    /// Whether this is a shadow, one bit.
+    pub shadow: Value,
+    /// Whether this copy is cloned, one bit.
+    pub clones: Value,
+    /// What is kept for the clone.
+    pub kept: Value,
+}
+
 /// A design as one pipeline, or as two.
 #[derive(Clone, Debug)]
 pub struct Core {
@@ -88,8 +100,10 @@ pub struct Core {
     pub header_capacity: u32,
     /// What changes in the part that is kept; each at most 16 bytes.
     pub edits: Vec<Edit>,
-    /// Of programs that repeat packets.
+    /// Of programs that repeat packets, or clone them at the end of egress.
     pub again: Option<Again>,
+    /// Of programs that clone packets at the end of egress.
+    pub mirror: Option<Mirror>,
 }
 
 impl Core {
@@ -105,6 +119,7 @@ impl Core {
         if copies {
             refusals.extend(shared_by_pipelines(pipeline, design));
         }
+        refusals.extend(clones_and_repetitions(pipeline, design));
         if !refusals.is_empty() {
             return Err(distinct(refusals));
         }
@@ -145,7 +160,10 @@ impl Core {
             let on = b.not(again.loops);
             something = b.and(something, on);
         }
-        rebuild_egress(&mut b, second, &mut places, something, (!copies).then_some(spec));
+        let shadow = if egress.mirror.is_some() { b.input(Input::Shadow) } else { b.boolean(false) };
+        let no_shadow = b.not(shadow);
+        let reached = b.and(something, no_shadow);
+        rebuild_egress(&mut b, second, &mut places, reached, (!copies).then_some(spec));
         let at = |v: Value| places[v.index()];
         let drop = b.or(nothing, at(egress.drop));
         let (header, bytes, header_capacity) = new_headers(&mut b, pipeline, &egress.emits, at);
@@ -176,9 +194,18 @@ impl Core {
             header_capacity,
             edits,
             again,
+            mirror: None,
         };
         if let Some(again) = resubmit {
-            core.resubmit(&mut b, again, whole, none);
+            core.pass_whole(&mut b, again.loops, whole, none);
+            core.repeat(&mut b, again);
+        }
+        if let Some(again) = egress.mirror {
+            core.pass_whole(&mut b, shadow, whole, none);
+            let (clones, kept) = (b.and(something, at(again.enable)), at(again.kept));
+            core.mirror = Some(Mirror { shadow, clones, kept });
+            let nothing = Again { loops: b.boolean(false), kept: b.constant(0u32, b.width(kept)) };
+            core.again.get_or_insert(nothing);
         }
         let nothing = [core.header_bytes, core.length].map(|bytes| b.eq_const(bytes, 0u32));
         let nothing = b.and(nothing[0], nothing[1]);
@@ -190,8 +217,8 @@ impl Core {
         Ok(core)
     }
 
-    /// The results of a packet that may enter again as it was received: `whole` bytes, and no new ones.
-    fn resubmit(&mut self, b: &mut Builder, Again { loops, kept }: Again, whole: Value, none: Value) {
+    /// The results of a packet that enters again as it was received on a condition: `whole` bytes, and no new ones.
+    fn pass_whole(&mut self, b: &mut Builder, loops: Value, whole: Value, none: Value) {
         self.header_bytes = b.mux(loops, none, self.header_bytes);
         self.skip = b.mux(loops, none, self.skip);
         self.length = b.mux(loops, whole, self.length);
@@ -200,6 +227,10 @@ impl Core {
         for edit in &mut self.edits {
             edit.enable = b.and(edit.enable, on);
         }
+    }
+
+    /// Has a packet enter again, besides those that do already.
+    fn repeat(&mut self, b: &mut Builder, Again { loops, kept }: Again) {
         self.again = Some(match self.again {
             Some(other) => Again { loops: b.or(loops, other.loops), kept: b.mux(loops, kept, other.kept) },
             None => Again { loops, kept },
@@ -221,12 +252,13 @@ impl Core {
         self.simplify(pipeline);
     }
 
-    /// The results; edits and then what passes again last.
+    /// The results; edits, what passes again and then clones last.
     pub fn outputs(&self) -> Vec<Value> {
         let mut outputs =
             vec![self.last, self.drop, self.port, self.header, self.header_bytes, self.skip, self.length, self.sends];
         outputs.extend(self.edits.iter().flat_map(|edit| [edit.enable, edit.offset, edit.bits]));
         outputs.extend(self.again.iter().flat_map(|again| [again.loops, again.kept]));
+        outputs.extend(self.mirror.iter().flat_map(|mirror| [mirror.shadow, mirror.clones, mirror.kept]));
         outputs
     }
 
@@ -250,6 +282,9 @@ impl Core {
         if let Some(again) = &mut self.again {
             [&mut again.loops, &mut again.kept].into_iter().for_each(|output| *output = places[output.index()]);
         }
+        if let Some(Mirror { shadow, clones, kept }) = &mut self.mirror {
+            [shadow, clones, kept].into_iter().for_each(|output| *output = places[output.index()]);
+        }
     }
 
     /// Leaves out choices that make no difference to the results.
@@ -263,6 +298,9 @@ impl Core {
         results.push((self.header, vec![(self.drop, false)]));
         if let Some(Again { loops, kept }) = self.again {
             results.extend([always(loops), (kept, vec![(loops, true)])]);
+        }
+        if let Some(Mirror { shadow, clones, kept }) = self.mirror {
+            results.extend([always(shadow), always(clones), (kept, vec![(clones, true)])]);
         }
         for Edit { enable, offset, bits, .. } in &self.edits {
             results.push(always(*enable));
@@ -345,6 +383,13 @@ fn shared_by_pipelines(pipeline: &Pipeline, design: &Design) -> Vec<Refusal> {
         shared.then_some(Refusal { capability: Capability::SharedObject, span: node.span, message })
     });
     both.collect()
+}
+
+/// Clones at the end of egress of a program that recirculates packets, too: both would enter again in another order than that of software.
+fn clones_and_repetitions(pipeline: &Pipeline, design: &Design) -> Option<Refusal> {
+    let both = design.egress.mirror.is_some() && design.egress.recirculate.is_some();
+    let message = "the program recirculates packets, too".to_string();
+    both.then_some(Refusal { capability: Capability::EgressClone, span: pipeline.egress.span, message })
 }
 
 /// What the traffic manager is to make of a packet, and whether and to how many bytes its clones are truncated.
@@ -441,10 +486,14 @@ fn forms(b: &mut Builder, enable: Value, pieces: &[Piece], most: u32) -> Vec<(Va
     let lengths = possible_values(&b.design)[length.index()].clone();
     let lengths = lengths.unwrap_or_else(|| (0..=u64::from(most)).collect());
     let lengths = lengths.into_iter().filter(|bytes| *bytes <= u64::from(most));
-    let forms = lengths.map(|bytes| {
+    let lengths: Vec<u64> = lengths.collect();
+    // One fetch for all lengths.
+    let most = 8 * lengths.iter().max().copied().unwrap_or(0) as u32;
+    let longest = b.window(offset, 0, most);
+    let forms = lengths.into_iter().map(|bytes| {
         let here = b.eq_const(length, bytes);
         let mut parts: Vec<Value> = pieces[..at].iter().filter_map(bits).collect();
-        parts.push(b.window(offset, 0, 8 * bytes as u32));
+        parts.push(if bytes > 0 { b.slice(longest, most - 1, most - 8 * bytes as u32) } else { b.constant(0u32, 0) });
         parts.extend(pieces[at + 1..].iter().filter_map(bits));
         (b.and(enable, here), b.concat(parts))
     });

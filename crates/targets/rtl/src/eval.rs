@@ -158,8 +158,13 @@ impl<S: Store> Evaluator<S> {
         let design = self.design.clone();
         let mut output = Output::default();
         let mut waiting = VecDeque::from([Pass { packet: packet.to_vec(), again: BigUint::zero() }]);
+        // Clones that were made at the end of egress. Their copies come before other repetitions.
+        let mut mirrored: VecDeque<Pass> = VecDeque::new();
         let (mut first, mut passes) = (true, 0);
-        while let Some(Pass { packet, again }) = waiting.pop_front() {
+        loop {
+            let pass = mirrored.pop_front();
+            passes += usize::from(pass.is_none());
+            let Some(Pass { packet, again }) = pass.or_else(|| waiting.pop_front()) else { break };
             let (values, colors, members) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
             let (packet, digests) = (&packet, Vec::new());
             let mut state =
@@ -169,12 +174,14 @@ impl<S: Store> Evaluator<S> {
             if std::mem::take(&mut first) {
                 output.parser_error = state.number(results.parser_error) as u32;
             }
+            if state.is_true(results.fault) {
+                self.fail(&mut output, "an assertion failed".into());
+            }
             let copies = self.copies(&design, &state);
-            passes += 1 + copies.len();
+            passes += copies.len();
             if passes > MAX_PASSES as usize {
                 let message = format!("more than {MAX_PASSES} passes of copies and repetitions of a packet");
-                output.fault = Some(Fault { message, span: self.pipeline.ingress.span });
-                output.faults = 1;
+                self.fail(&mut output, message);
                 output.verdict = Verdict::Fault;
                 return output;
             }
@@ -185,6 +192,12 @@ impl<S: Store> Evaluator<S> {
                 state.values.truncate(design.split);
                 state.copy = Some(copy);
                 self.run(&design, design.split..design.nodes.len(), &mut state);
+                if state.is_true(design.egress.fault) {
+                    self.fail(&mut output, "an assertion failed".into());
+                }
+                if let Some(again) = design.egress.mirror.filter(|again| state.is_true(again.enable)) {
+                    mirrored.push_back(Pass { packet: packet.clone(), again: state.get(again.kept).clone() });
+                }
                 match became(&design, &state, copy) {
                     Became::Nothing => {}
                     Became::Sent(sent) => output.sent.push(sent),
@@ -193,8 +206,18 @@ impl<S: Store> Evaluator<S> {
             }
             output.digests.append(&mut state.digests);
         }
-        output.verdict = if output.sent.is_empty() { Verdict::Drop } else { Verdict::Forward };
+        output.verdict = match (output.fault.is_some(), output.sent.is_empty()) {
+            (true, _) => Verdict::Fault,
+            (false, true) => Verdict::Drop,
+            (false, false) => Verdict::Forward,
+        };
         output
+    }
+
+    /// Notes that a packet was dropped with a fault. Hardware does not know where.
+    fn fail(&self, output: &mut Output, message: String) {
+        output.fault.get_or_insert(Fault { message, span: self.pipeline.ingress.span });
+        output.faults += 1;
     }
 
     /// What the traffic manager makes of the packet, in the order in which the interpreter sends copies.
@@ -347,7 +370,7 @@ impl<S: Store> Evaluator<S> {
             Input::Replicated => copy.is_some_and(|c| c.replica).into(),
             Input::QueueDepth => copy.map_or(0, |c| self.depths.get(c.port, 0).into()),
             Input::Again(_) => return state.again.clone(),
-            Input::NoCopy | Input::LastCopy => unreachable!("only cores have {input}"),
+            Input::NoCopy | Input::LastCopy | Input::Shadow => unreachable!("only cores have {input}"),
         };
         bits::truncate(value.into(), input.width())
     }

@@ -35,8 +35,6 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    /// A parser cycle that no header stack ends.
-    ParserLoop = "parser-loop": "parser loops without a bound",
     /// More unrolled parser states than fit.
     ParserSize = "parser-size": "parsers with this many states",
     /// A loop without a bound.
@@ -47,8 +45,8 @@ capabilities! {
     Varbit = "varbit": "varbit fields that are not only extracted, copied and emitted",
     /// A header that is emitted and is not a whole number of bytes.
     UnalignedHeader = "unaligned-header": "emitted headers that are no whole number of bytes",
-    /// Clones made at the end of egress.
-    EgressClone = "egress-clone": "clones at the end of egress",
+    /// Clones made at the end of egress of a program that recirculates packets, too.
+    EgressClone = "egress-clone": "clones at the end of egress beside recirculation",
     /// Clones of a program whose parser has effects.
     CloneWithEffects = "clone-with-effects": "clones if the parser or the checksum verification has effects on state",
     /// `random` with many possible results.
@@ -57,8 +55,6 @@ capabilities! {
     PayloadChecksum = "payload-checksum": "checksums over the payload",
     /// Hash algorithms without an engine.
     HashAlgorithm = "hash-algorithm": "this hash algorithm",
-    /// `assert` and `assume`.
-    Assertion = "assertion": "assertions at run time",
     /// An extern function or object without an engine.
     NamedExtern = "extern": "this extern",
     /// Headers whose size is not constant, in front of other bytes that are sent.

@@ -283,7 +283,12 @@ impl Writer<'_> {
     fn assign_outputs(&self, out: &mut String, outputs: &[String]) {
         let (own, rest) = outputs.split_at(OUTPUTS.len());
         let (edits, again) = rest.split_at(3 * self.core.edits.len());
-        for (name, output) in OUTPUTS.into_iter().zip(own).chain(["loops", "again"].into_iter().zip(again)) {
+        let mut named: Vec<(&str, String)> = OUTPUTS.into_iter().zip(own.iter().cloned()).collect();
+        named.extend(["loops", "again"].into_iter().zip(again.iter().cloned()));
+        if let [_, _, shadow, clones, kept] = again {
+            self.assign_shadow(out, &mut named, [shadow, clones, kept]);
+        }
+        for (name, output) in named {
             let _ = writeln!(out, "    assign out_{name} = {output};");
         }
         // The first edit is in the lowest bits.
@@ -292,6 +297,27 @@ impl Writer<'_> {
             parts.reverse();
             let all = if parts.is_empty() { "'0".to_string() } else { format!("{{{}}}", parts.join(", ")) };
             let _ = writeln!(out, "    assign out_edit_{name} = {all};");
+        }
+    }
+
+    /// Changes the results of a shadow: those of a clone if the copy in front of it has asked for one, otherwise nothing.
+    fn assign_shadow(&self, out: &mut String, named: &mut [(&str, String)], [shadow, clones, kept]: [&String; 3]) {
+        let last = self.schedule.stages - 1;
+        let top = self.core.mirror.map_or(0, |mirror| self.node(mirror.kept).width) - 1;
+        let _ = write!(
+            out,
+            "    // What the copy in front of a shadow has asked for.\n    logic cloned;\n    logic [{top}:0] cloned_kept;\n    \
+             always_ff @(posedge clk) if (valid_{last} && !{shadow}) begin\n        cloned <= {clones};\n        cloned_kept <= {kept};\n    \
+             end\n"
+        );
+        for (name, output) in named {
+            *output = match *name {
+                "sends" => format!("{shadow} ? cloned : {output}"),
+                "length" => format!("{shadow} && !cloned ? 16'd0 : {output}"),
+                "loops" => format!("{shadow} || {output}"),
+                "again" => format!("{shadow} ? cloned_kept : {output}"),
+                _ => continue,
+            };
         }
     }
 

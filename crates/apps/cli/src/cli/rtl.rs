@@ -21,9 +21,13 @@ pub(crate) struct RtlArgs {
     /// second
     #[arg(long, value_name = "CYCLES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub gap: u32,
-    /// Directory to write to. Without --board, a testbench is in its folder `simulation`
+    /// Directory to write to. Without --board, a testbench is in its folder `simulation`. Files that are there and that this command has not
+    /// written are not overwritten
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub output: PathBuf,
+    /// Entries that tables have when the testbench begins: the `add` and `setdefault` lines of an STF file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["board", "ir", "report", "simulation"])]
+    pub entries: Option<PathBuf>,
     /// Print the hardware IR instead, and write nothing
     #[arg(long)]
     pub ir: bool,

@@ -1,15 +1,19 @@
 //! `hopwright rtl`.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use hopwright_ir::Pipeline;
+use hopwright_offload::Recorded;
 use hopwright_rtl::report::Report;
-use hopwright_rtl::{Target, simulation};
+use hopwright_rtl::{Hardware, Target, simulation};
 
 use crate::cli::rtl::{ReportFormat, RtlArgs};
-use crate::compile;
+use crate::commands::stf;
+use crate::engine;
 use crate::failure::Failure;
-use crate::hardware;
 use crate::progress::Progress;
+use crate::{compile, hardware, written};
 
 /// Compiles a program to SystemVerilog.
 pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
@@ -43,11 +47,13 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
     }
     let files = match &board {
         Some(board) => board.files(&hardware, &pipeline.name),
-        None => [hardware.files(&pipeline.name), hardware.testbench(&pipeline.name)].concat(),
+        None => {
+            let mut files = [hardware.files(&pipeline.name), hardware.testbench(&pipeline.name)].concat();
+            files.push(("simulation/entries".into(), entries(&pipeline, &hardware, args.entries.as_deref())?));
+            files
+        }
     };
-    for (name, text) in files {
-        write(&args.output.join(name), &text)?;
-    }
+    written::write(&args.output, &files)?;
     let bits = hardware.schedule.register_bits(&hardware.core.design);
     println!("{} stages, {bits} bits from stage to stage", hardware.schedule.stages);
     Ok(())
@@ -60,12 +66,12 @@ fn target(name: &str) -> Result<Target, Failure> {
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |e| Failure::message(format!("{}: {e}", path.display()));
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(failed)?;
+/// What the testbench writes to the registers first: the default actions and entries of the program, and those of a file.
+fn entries(pipeline: &Arc<Pipeline>, design: &Hardware, file: Option<&Path>) -> Result<String, Failure> {
+    let (vdp, recorded) =
+        Recorded::of(pipeline, design.clone()).map_err(|error| hardware::not_offloaded(pipeline, &error))?;
+    if let Some(file) = file {
+        stf::configure(file, &mut engine::one_by_one(vdp)?)?;
     }
-    std::fs::write(path, text).map_err(failed)?;
-    println!("{}", path.display());
-    Ok(())
+    Ok(recorded.text())
 }

@@ -1,5 +1,6 @@
 //! Integration tests of `hopwright-stf`, in one program.
 
+mod counterexample;
 mod coverage;
 mod generated;
 mod reference;

@@ -5,7 +5,7 @@
 //! fields that are written.
 
 use crate::walk;
-use crate::{HeaderId, Pipeline, StmtKind};
+use crate::{HeaderId, Pipeline, SlotKind, StackId, StmtKind};
 
 use super::growth::enlarged;
 use super::parser_graph::successors;
@@ -20,6 +20,31 @@ pub struct InPlaceSuffix {
 impl InPlaceSuffix {
     /// The suffix of a pipeline; empty if the deparser does more than emit.
     pub fn of(p: &Pipeline) -> InPlaceSuffix {
+        InPlaceSuffix::find(p, |_| false)
+    }
+
+    /// The same; elements of stacks are part of it, too, if the parser takes the next element each time and nothing else moves them.
+    pub fn with_stacks(p: &Pipeline) -> InPlaceSuffix {
+        let mut moved = vec![false; p.stacks.len()];
+        walk::all_stmts(p, &mut |s| match &s.kind {
+            StmtKind::PushFront(stack, _) | StmtKind::PopFront(stack, _) => moved[stack.index()] = true,
+            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => {
+                if let SlotKind::NextIndex(stack) = p[*slot].kind {
+                    moved[stack.index()] = true;
+                }
+            }
+            StmtKind::Extract { header, .. } => {
+                if let Some((stack, _)) = p[*header].stack {
+                    moved[stack.index()] = true;
+                }
+            }
+            _ => {}
+        });
+        InPlaceSuffix::find(p, |stack| !moved[stack.index()])
+    }
+
+    /// The suffix, with elements of these stacks.
+    fn find(p: &Pipeline, stays: impl Fn(StackId) -> bool) -> InPlaceSuffix {
         let emits: Option<Vec<HeaderId>> = p
             .deparser
             .body
@@ -32,11 +57,12 @@ impl InPlaceSuffix {
         let Some(emits) = emits else { return InPlaceSuffix::default() };
         let reshaped = reshaped(p);
         let fixed = |h: &HeaderId| {
-            !reshaped[h.index()] && p[*h].stack.is_none() && emits.iter().filter(|&e| e == h).count() == 1
+            let stack = p[*h].stack.is_none_or(|(stack, _)| stays(stack));
+            !reshaped[h.index()] && stack && emits.iter().filter(|&e| e == h).count() == 1
         };
         let first = emits.iter().rposition(|h| !fixed(h)).map_or(0, |i| i + 1);
         for first in first..emits.len() {
-            if in_order(p, &emits[first..]) {
+            if whole_stacks(p, &emits[first..]) && in_order(p, &emits[first..]) {
                 return InPlaceSuffix { headers: emits[first..].to_vec() };
             }
         }
@@ -60,9 +86,23 @@ pub fn reshaped(p: &Pipeline) -> Vec<bool> {
     changed
 }
 
-/// Whether every path through the parser extracts the headers in this order with nothing between or behind them.
+/// Whether the elements of each stack are there from the first to the last, behind each other.
+fn whole_stacks(p: &Pipeline, suffix: &[HeaderId]) -> bool {
+    suffix.iter().enumerate().all(|(at, h)| match p[*h].stack {
+        Some((stack, 0)) => suffix[at..].starts_with(&p[stack].elements),
+        Some((stack, number)) => {
+            let before = at.checked_sub(1).and_then(|at| p[suffix[at]].stack);
+            before == Some((stack, number - 1))
+        }
+        None => true,
+    })
+}
+
+/// Whether every path through the parser extracts the headers in this order with nothing between or behind them. The elements of a stack
+/// are extracted in order: all have the position of the first one.
 fn in_order(p: &Pipeline, suffix: &[HeaderId]) -> bool {
     let position = |h: HeaderId| suffix.iter().position(|&t| t == h);
+    let position_of_stack = |stack: StackId| p[stack].elements.first().and_then(|h| position(*h));
     let states = &p.parser.states;
     // For each reachable state, the highest position extracted on any path to it.
     let mut highest: Vec<Option<Option<usize>>> = vec![None; states.len()];
@@ -78,7 +118,12 @@ fn in_order(p: &Pipeline, suffix: &[HeaderId]) -> bool {
                     None if here.is_none() => {}
                     _ => return false,
                 },
-                StmtKind::ExtractNext { .. } | StmtKind::Advance { .. } if here.is_some() => return false,
+                StmtKind::ExtractNext { stack, .. } => match position_of_stack(*stack) {
+                    Some(at) if here.is_none_or(|h| h <= at) => here = Some(at),
+                    None if here.is_none() => {}
+                    _ => return false,
+                },
+                StmtKind::Advance { .. } if here.is_some() => return false,
                 _ => {
                     let mut hidden = false;
                     for block in walk::blocks(stmt) {

@@ -1,7 +1,8 @@
 //! The parser without cycles: states are repeated for each position in header stacks at which a packet can be in them.
 //!
 //! A cycle that extracts the next element of a stack ends with the stack, so there are finitely many repetitions, and in
-//! each of them the element is known. Any other cycle goes on until the packet ends; it is reported with its state.
+//! each of them the element is known. Any other cycle goes on until the packet ends; it is reported with its state, or repeated as often as
+//! a bound says.
 
 use std::collections::BTreeMap;
 
@@ -44,6 +45,8 @@ pub enum UnrolledTarget {
     Accept,
     /// End of parsing, as [`Target::Reject`].
     Reject,
+    /// The packet comes back to a state more often than the bound says.
+    Beyond,
 }
 
 /// Why a parser cannot be unrolled.
@@ -61,10 +64,23 @@ impl UnrolledParser {
     /// # Errors
     /// A cycle without a bound, or too many repetitions.
     pub fn of(pipeline: &Pipeline) -> Result<UnrolledParser, UnrollError> {
-        let mut unroller =
-            Unroller { pipeline, effects: Effects::of(pipeline), places: BTreeMap::new(), nodes: Vec::new() };
+        UnrolledParser::unroll(pipeline, None)
+    }
+
+    /// Unrolls a pipeline's parser. On its way a packet comes back to states at most this often without a position in a header stack that
+    /// differs; then its target is [`UnrolledTarget::Beyond`].
+    ///
+    /// # Errors
+    /// Too many repetitions.
+    pub fn bounded(pipeline: &Pipeline, rounds: u32) -> Result<UnrolledParser, UnrollError> {
+        UnrolledParser::unroll(pipeline, Some(rounds))
+    }
+
+    fn unroll(pipeline: &Pipeline, rounds: Option<u32>) -> Result<UnrolledParser, UnrollError> {
+        let (effects, places) = (Effects::of(pipeline), BTreeMap::new());
+        let mut unroller = Unroller { pipeline, effects, rounds, places, nodes: Vec::new() };
         let start = vec![Some(0); pipeline.stacks.len()];
-        unroller.visit(pipeline.parser.start, start)?;
+        unroller.visit(pipeline.parser.start, start, 0)?;
         Ok(unroller.sorted())
     }
 }
@@ -72,25 +88,29 @@ impl UnrolledParser {
 struct Unroller<'p> {
     pipeline: &'p Pipeline,
     effects: Effects,
-    /// Nodes by state and next indices; `None` while their successors are visited.
-    places: BTreeMap<(StateId, NextIndices), Option<usize>>,
+    /// How often a packet may come back to states.
+    rounds: Option<u32>,
+    /// Nodes by state, next indices and how often the packet has come back to a state; `None` while their successors are visited.
+    places: BTreeMap<(StateId, NextIndices, u32), Option<usize>>,
     /// In postorder.
     nodes: Vec<Node>,
 }
 
 impl Unroller<'_> {
-    fn visit(&mut self, id: StateId, next: NextIndices) -> Result<usize, UnrollError> {
+    fn visit(&mut self, id: StateId, next: NextIndices, round: u32) -> Result<UnrolledTarget, UnrollError> {
         let pipeline = self.pipeline;
         let state = &pipeline.parser.states[id.0 as usize];
-        match self.places.get(&(id, next.clone())) {
-            Some(Some(node)) => return Ok(*node),
-            Some(None) => return Err(UnrollError::Unbounded(id, state.span)),
-            None => {}
+        match (self.places.get(&(id, next.clone(), round)), self.rounds) {
+            (Some(Some(node)), _) => return Ok(UnrolledTarget::Node(*node)),
+            (Some(None), None) => return Err(UnrollError::Unbounded(id, state.span)),
+            (Some(None), Some(rounds)) if round >= rounds => return Ok(UnrolledTarget::Beyond),
+            (Some(None), Some(_)) => return self.visit(id, next, round + 1),
+            (None, _) => {}
         }
         if self.places.len() >= MAX_NODES {
             return Err(UnrollError::TooLarge(pipeline.parser.span));
         }
-        self.places.insert((id, next.clone()), None);
+        self.places.insert((id, next.clone(), round), None);
         let mut after = next.clone();
         let targets: Vec<Target> = match &state.transition {
             _ if !state.body.iter().all(|stmt| self.step(stmt, &mut after)) => Vec::new(),
@@ -100,15 +120,15 @@ impl Unroller<'_> {
         let mut unrolled = Vec::with_capacity(targets.len());
         for target in targets {
             unrolled.push(match target {
-                Target::State(id) => UnrolledTarget::Node(self.visit(id, after.clone())?),
+                Target::State(id) => self.visit(id, after.clone(), round)?,
                 Target::Accept => UnrolledTarget::Accept,
                 Target::Reject => UnrolledTarget::Reject,
             });
         }
         let node = self.nodes.len();
         self.nodes.push(Node { state: id, next: next.clone(), targets: unrolled });
-        self.places.insert((id, next), Some(node));
-        Ok(node)
+        self.places.insert((id, next, round), Some(node));
+        Ok(UnrolledTarget::Node(node))
     }
 
     /// Updates the next indices for a statement of a state's body. Returns false if the statement always fails.

@@ -87,6 +87,39 @@ fn headers_that_stay_where_they_are() {
 }
 
 #[test]
+fn elements_of_a_stack_stay_where_they_are_if_nothing_moves_them() {
+    let mut p = pipeline();
+    let front = header(&mut p, "front", &[("f", Type::Bits(8))]);
+    let labels = stack(&mut p, "labels", 2, &[("bottom", Type::Bits(8))]);
+    let payload = header(&mut p, "payload", &[("f", Type::Bits(8))]);
+    let bottom = meta(&mut p, "bottom", Type::Bits(8));
+    let label = stmt(StmtKind::ExtractNext { stack: labels, varbit_bits: None });
+    p.parser.states = vec![
+        state("front", vec![extract(front)], goto(1)),
+        state("label", vec![label], select(&p, bottom, &[1, 2])),
+        state("payload", vec![extract(payload)], Transition::Goto(Target::Accept)),
+    ];
+    let elements = p[labels].elements.clone();
+    let emit = |h: HeaderId| stmt(StmtKind::Emit(h));
+    let order = [vec![front], elements.clone(), vec![payload]].concat();
+    p.deparser.body = order.iter().map(|h| emit(*h)).collect();
+    assert_eq!(InPlaceSuffix::of(&p).headers, [payload]);
+    assert_eq!(InPlaceSuffix::with_stacks(&p).headers, order);
+    // The elements are emitted in another order.
+    p.deparser.body.swap(1, 2);
+    assert_eq!(InPlaceSuffix::with_stacks(&p).headers, [payload]);
+    p.deparser.body.swap(1, 2);
+    // A stack behind the payload is not in order.
+    p.deparser.body.swap(2, 3);
+    assert_eq!(InPlaceSuffix::with_stacks(&p).headers, []);
+    p.deparser.body.swap(2, 3);
+    p.ingress.body = vec![stmt(StmtKind::PopFront(labels, 1))];
+    assert_eq!(InPlaceSuffix::with_stacks(&p).headers, [payload]);
+    p.ingress.body = vec![stmt(StmtKind::SetInvalid(elements[1]))];
+    assert_eq!(InPlaceSuffix::with_stacks(&p).headers, [payload]);
+}
+
+#[test]
 fn a_program_without_requests_has_no_suspension_points() {
     let (mut p, _) = three();
     assert!(suspension_points::lower(&p).is_none());
@@ -202,4 +235,15 @@ fn a_cycle_without_a_stack_has_no_bound() {
         other => panic!("{other:?}"),
     };
     assert!([1, 2].contains(&found));
+    // With a bound, the states are repeated, and what comes back more often has no state.
+    for rounds in [0, 3] {
+        let unrolled = UnrolledParser::bounded(&p, rounds).unwrap();
+        let often = |state: u32| unrolled.nodes.iter().filter(|n| n.state == StateId(state)).count();
+        assert_eq!([often(0), often(1), often(2)], [1, rounds as usize + 1, rounds as usize + 1]);
+        let beyond = unrolled.nodes.iter().flat_map(|n| &n.targets).filter(|t| **t == UnrolledTarget::Beyond);
+        assert_eq!(beyond.count(), 1);
+        for (i, node) in unrolled.nodes.iter().enumerate() {
+            assert!(node.targets.iter().all(|t| !matches!(t, UnrolledTarget::Node(n) if *n <= i)));
+        }
+    }
 }

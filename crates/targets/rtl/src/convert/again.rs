@@ -1,6 +1,6 @@
 //! Packets that pass the program again: what is kept of them, and what they begin with.
 
-use hopwright_ir::{InstanceType, SlotId, Span, Type};
+use hopwright_ir::{InstanceType, Span, Type};
 
 use super::kept::{Kept, Request};
 use super::{Convert, Extra, Path};
@@ -8,7 +8,7 @@ use crate::hir::{Input, Repetition, Value};
 use crate::refusal::Capability;
 
 /// The bits in front of the kept fields: whether the packet was recirculated or resubmitted, and its ingress port.
-const HEAD_BITS: u32 = 11;
+pub(super) const HEAD_BITS: u32 = 11;
 
 /// Bits of the number of a field list.
 const LIST_BITS: u32 = 8;
@@ -48,7 +48,9 @@ impl Convert<'_> {
             return None;
         }
         let resubmitted = matches!(request, Request::Resubmit);
-        let mut parts = vec![self.b.boolean(!resubmitted), self.b.boolean(resubmitted)];
+        let mirror_bits = self.mirror_bits();
+        let mut parts =
+            vec![self.b.constant(0u32, mirror_bits), self.b.boolean(!resubmitted), self.b.boolean(resubmitted)];
         parts.push(path.slots[self.p.standard.ingress_port.index()]);
         for (slot, marked) in slots {
             if !resubmitted && matches!(self.p[slot].ty, Type::Varbit(_)) {
@@ -78,10 +80,9 @@ impl Convert<'_> {
     /// What a packet begins with that passes again, where that is something else than what it was received with.
     pub(super) fn begin_again(&mut self, slots: &mut [Value]) {
         let Some(Kept { slots: kept, .. }) = self.kept.clone() else { return };
-        let width = |convert: &Self, slot: SlotId| convert.b.width(slots[slot.index()]);
-        let bits = kept.iter().map(|(slot, marked)| width(self, *slot) + u32::from(*marked)).sum::<u32>() + HEAD_BITS;
+        let bits = self.again_bits();
         let all = self.b.input(Input::Again(bits));
-        let mut at = bits;
+        let mut at = bits - self.mirror_bits();
         let mut next = |convert: &mut Self, width: u32| {
             at -= width;
             convert.b.slice(all, at + width - 1, at)

@@ -1,10 +1,12 @@
 //! Extern calls.
 
+use std::collections::BTreeSet;
+
 use hopwright_ir::{Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, SlotId, Span, Type};
 use num_traits::ToPrimitive;
 
 use super::kept::Request;
-use super::{Convert, Extra, Path};
+use super::{Convert, Extra, LIST_BITS, Path, list_number};
 use crate::digest::{DigestCall, DigestField, RECEIVER_BITS};
 use crate::hir::{Binary, Op, Value};
 use crate::refusal::Capability;
@@ -51,8 +53,8 @@ impl Convert<'_> {
                     path.slots[result.index()] = value;
                 }
             }
-            (ExternFn::Clone { egress: false, field_list }, [ExternArg::In(session)]) => {
-                self.clone_ingress(session, *field_list, span, path);
+            (ExternFn::Clone { egress, field_list }, [ExternArg::In(session)]) => {
+                self.clone(*egress, session, *field_list, path);
             }
             (ExternFn::Truncate, [ExternArg::In(length)]) => {
                 let length = self.expr(length, path);
@@ -104,8 +106,6 @@ impl Convert<'_> {
 
     fn refuse_call(&mut self, function: &ExternFn, span: Span) {
         let (capability, message) = match function {
-            ExternFn::Clone { egress: true, .. } => (Capability::EgressClone, "a copy is made at the end of egress"),
-            ExternFn::Assert | ExternFn::Assume => (Capability::Assertion, "a failure has no effect in hardware"),
             ExternFn::CounterCountBytes(_)
             | ExternFn::MeterExecuteBytes(_)
             | ExternFn::DirectCounterCountBytes(_)
@@ -176,15 +176,33 @@ impl Convert<'_> {
         path.slots[at] = self.b.or(path.slots[at], wrong);
     }
 
-    fn clone_ingress(&mut self, session: &Expr, field_list: Option<u8>, span: Span, path: &mut Path) {
+    /// Asks for a clone at the end of ingress or egress.
+    fn clone(&mut self, egress: bool, session: &Expr, field_list: Option<u8>, path: &mut Path) {
         let session = self.expr(session, path);
-        let list = *self.clone_list.get_or_insert(field_list);
-        if list != field_list {
-            self.refuse(Capability::CloneWithEffects, span, "clones of one program keep different fields");
+        let (on, number, list) = match egress {
+            true => (Extra::Mirror, Extra::MirrorSession, Extra::MirrorList),
+            false => (Extra::Clone, Extra::Session, Extra::CloneList),
+        };
+        if !egress {
+            self.clone_lists.insert(field_list);
         }
-        let (on, number) = (self.extra(Extra::Clone), self.extra(Extra::Session));
+        let [on, number, list] = [on, number, list].map(|extra| self.extra(extra));
         path.slots[on] = self.b.boolean(true);
         path.slots[number] = session;
+        path.slots[list] = self.b.constant(list_number(field_list), LIST_BITS);
+    }
+
+    /// Whether a slot is in the field list with this number, of these lists.
+    pub(super) fn keeps(&mut self, lists: &BTreeSet<Option<u8>>, number: Value, slot: SlotId) -> Value {
+        let keeping = |list: &&Option<u8>| {
+            self.p.field_lists.iter().any(|other| Some(other.index) == **list && other.slots.contains(&slot))
+        };
+        let keeping: Vec<u32> = lists.iter().filter(keeping).map(|list| list_number(*list)).collect();
+        if keeping.len() == lists.len() {
+            return self.b.boolean(true);
+        }
+        let each: Vec<Value> = keeping.into_iter().map(|list| self.b.eq_const(number, list)).collect();
+        self.b.any(&each)
     }
 
     /// A method of an engine: its results are one value, which is cut into slots.

@@ -7,7 +7,9 @@
 mod again;
 mod expr;
 mod externs;
+mod fault;
 mod kept;
+mod mirror;
 mod parser;
 mod stmt;
 mod varbit;
@@ -24,8 +26,11 @@ use hopwright_source::Span;
 use num_bigint::BigUint;
 
 use self::kept::{Kept, Request};
+use self::mirror::Mirror;
 use crate::digest::DigestCall;
-use crate::hir::{self, Builder, Design, Edit, EgressOutputs, Emit, IngressOutputs, Input, Op, Piece, Value};
+use crate::hir::{
+    self, Builder, Design, Edit, EgressOutputs, Emit, IngressOutputs, Input, Op, Piece, Repetition, Value,
+};
 use crate::refusal::{Capability, Refusal, distinct};
 
 /// The maximum number of nodes of a design.
@@ -36,7 +41,7 @@ const MAX_NODES: usize = 100_000;
 /// # Errors
 /// Everything in the program that hardware cannot do.
 pub fn convert(pipeline: &Pipeline) -> Result<Design, Vec<Refusal>> {
-    let staying = in_place(pipeline, InPlaceSuffix::of(pipeline));
+    let staying = in_place(pipeline, InPlaceSuffix::with_stacks(pipeline));
     let (design, _) = convert_with(pipeline, staying.clone())?;
     let regions = |design: &Design| {
         design.egress.emits.iter().flat_map(|emit| &emit.pieces).any(|piece| matches!(piece, Piece::Region(_)))
@@ -83,10 +88,28 @@ enum Extra {
     Truncate,
     /// To how many bytes.
     TruncateLength,
+    /// Which fields the clone keeps, as [`list_number`] says.
+    CloneList,
+    /// Whether an assertion has failed.
+    Fault,
+    /// Whether the copy is cloned at the end of egress.
+    Mirror,
+    /// The clone session of that.
+    MirrorSession,
+    /// Which fields that clone keeps.
+    MirrorList,
 }
 
 impl Extra {
-    const WIDTHS: [u32; 6] = [16, 16, 1, 32, 1, 32];
+    const WIDTHS: [u32; 11] = [16, 16, 1, 32, 1, 32, LIST_BITS, 1, 1, 32, LIST_BITS];
+}
+
+/// Bits of the number of a field list, or of none.
+const LIST_BITS: u32 = 9;
+
+/// The number of a field list, or that of none.
+fn list_number(list: Option<u8>) -> u32 {
+    list.map_or(1 << 8, u32::from)
 }
 
 /// The slots' values where a predicate is true.
@@ -121,7 +144,7 @@ fn suffix_without_copies(p: &Pipeline) -> InPlaceSuffix {
     }
     let mut p = p.clone();
     walk::all_blocks_mut(&mut p).for_each(leave_out);
-    InPlaceSuffix::of(&p)
+    InPlaceSuffix::with_stacks(&p)
 }
 
 /// Slots that parser states write other than by extraction.
@@ -151,6 +174,8 @@ struct Convert<'p> {
     exits: Vec<Path>,
     /// Paths on which parsing ends.
     parsed: Vec<Path>,
+    /// Paths that end the packet.
+    faults: Vec<Path>,
     /// The data of the action.
     params: Vec<Value>,
     /// The result of the direct meter of the table being applied.
@@ -165,10 +190,12 @@ struct Convert<'p> {
     received: Vec<Value>,
     /// Slots that parser states write other than by extraction.
     parser_writes: BTreeSet<SlotId>,
-    /// The field list that clones keep, once there is one.
-    clone_list: Option<Option<u8>>,
+    /// The field lists that clones keep, as far as there are clones.
+    clone_lists: BTreeSet<Option<u8>>,
     /// What is kept of packets that pass again.
     kept: Option<Kept>,
+    /// What is kept of clones made at the end of egress.
+    mirror: Option<Mirror>,
     /// Digests that have been sent so far, with their conditions and their parts of a word.
     digests: Vec<(Value, Value, DigestCall)>,
 }
@@ -182,6 +209,7 @@ impl<'p> Convert<'p> {
             scopes: Vec::new(),
             exits: Vec::new(),
             parsed: Vec::new(),
+            faults: Vec::new(),
             params: Vec::new(),
             color: None,
             emits: Vec::new(),
@@ -190,8 +218,9 @@ impl<'p> Convert<'p> {
             moved: None,
             received: Vec::new(),
             parser_writes: parser_writes(p),
-            clone_list: None,
+            clone_lists: BTreeSet::new(),
             kept: Kept::of(p),
+            mirror: Mirror::of(p),
             digests: Vec::new(),
         }
     }
@@ -219,24 +248,36 @@ impl<'p> Convert<'p> {
         self.queue_digests();
         let clone = self.parsed_clone(&parsed, &done);
         let resubmit = self.repetition(Request::Resubmit, &done, self.p.ingress.span);
-        let standard = self.p.standard;
-        let held = |slot: SlotId| done.slots[slot.index()];
-        self.b.design.ingress = IngressOutputs {
-            parser_error: parsed.slots[standard.parser_error.index()],
-            multicast_group: held(standard.mcast_grp),
-            egress_spec: held(standard.egress_spec),
-            clone: done.slots[self.extra(Extra::Clone)],
-            session: done.slots[self.extra(Extra::Session)],
-            resubmit,
-        };
+        self.ingress_outputs(parsed.slots[self.p.standard.parser_error.index()], &clone, &done, resubmit);
         self.b.design.split = self.b.design.nodes.len();
         self.egress(clone, done);
     }
 
-    /// The packet before the parser.
+    /// What the traffic manager learns of a packet that is `done` with ingress. One that has failed an assertion goes nowhere.
+    fn ingress_outputs(&mut self, parser_error: Value, clone: &Path, done: &Path, resubmit: Option<Repetition>) {
+        let standard = self.p.standard;
+        let (fault, clone_fault) = (done.slots[self.extra(Extra::Fault)], clone.slots[self.extra(Extra::Fault)]);
+        let (on, clone_on) = (self.b.not(fault), self.b.not(clone_fault));
+        let (no_group, dropped) = (self.b.constant(0u32, 16), self.b.constant(DROP_PORT, 9));
+        let cloned = self.b.and(done.slots[self.extra(Extra::Clone)], on);
+        let outputs = IngressOutputs {
+            parser_error,
+            multicast_group: self.b.mux(fault, no_group, done.slots[standard.mcast_grp.index()]),
+            egress_spec: self.b.mux(fault, dropped, done.slots[standard.egress_spec.index()]),
+            clone: self.b.and(cloned, clone_on),
+            session: done.slots[self.extra(Extra::Session)],
+            resubmit: resubmit.map(|again| Repetition { enable: self.b.and(again.enable, on), ..again }),
+            fault,
+        };
+        self.b.design.ingress = self.mirrored_outputs(outputs);
+    }
+
+    /// The packet before the parser. A clone that was made at the end of egress passes neither parser nor ingress.
     fn start(&mut self) -> Path {
         let mut path = self.start_as_received();
         self.begin_again(&mut path.slots);
+        let mirrored = self.mirrored();
+        path.pred = self.b.not(mirrored);
         path
     }
 
@@ -268,15 +309,21 @@ impl<'p> Convert<'p> {
     }
 
     /// Converts a control from its beginning to its end.
-    fn control(&mut self, control: &Control, path: Path) -> Path {
+    fn control(&mut self, control: &Control, mut path: Path) -> Path {
         let whole = path.pred;
+        let failed = path.slots[self.extra(Extra::Fault)];
+        let on = self.b.not(failed);
+        path.pred = self.b.and(whole, on);
+        let reached = path.pred;
         let end = self.block(&control.body, path);
         let mut ends = std::mem::take(&mut self.exits);
+        ends.append(&mut self.faults);
         ends.extend(end);
         self.b.span = control.span;
         let mut end = self.meet(ends);
         // A control always ends.
         end.pred = whole;
+        self.settle_fault(failed, reached, &mut end);
         end
     }
 
@@ -284,12 +331,15 @@ impl<'p> Convert<'p> {
     fn egress(&mut self, clone: Path, mut path: Path) {
         let (p, standard) = (self.p, self.p.standard);
         let cloned = self.b.input(Input::Cloned);
-        if let Some(list) = self.clone_list {
-            let kept = p.field_lists.iter().find(|l| Some(l.index) == list);
+        path.pred = self.b.boolean(true);
+        path.slots[self.extra(Extra::Fault)] = self.b.boolean(false);
+        if !self.clone_lists.is_empty() {
+            let (lists, list) = (self.clone_lists.clone(), path.slots[self.extra(Extra::CloneList)]);
             for i in 0..p.slots.len() {
-                if kept.is_none_or(|list| !list.slots.contains(&SlotId(i as u32))) {
-                    path.slots[i] = self.b.mux(cloned, clone.slots[i], path.slots[i]);
-                }
+                let kept = self.keeps(&lists, list, SlotId(i as u32));
+                let not = self.b.not(kept);
+                let parsed = self.b.and(cloned, not);
+                path.slots[i] = self.b.mux(parsed, clone.slots[i], path.slots[i]);
             }
             let first_place = p.slots.len() + Extra::WIDTHS.len();
             let places = first_place..first_place + self.in_place.len();
@@ -297,8 +347,9 @@ impl<'p> Convert<'p> {
                 path.slots[i] = self.b.mux(cloned, clone.slots[i], path.slots[i]);
             }
         }
+        self.begin_mirrored(&mut path);
         self.forget_repetitions(cloned, &mut path);
-        for extra in [Extra::Truncate, Extra::TruncateLength] {
+        for extra in [Extra::Truncate, Extra::TruncateLength, Extra::Mirror] {
             // Ingress's request holds for the packet, and not for clones.
             let at = self.extra(extra);
             let none = self.b.constant(0u32, Extra::WIDTHS[extra as usize]);
@@ -314,6 +365,8 @@ impl<'p> Convert<'p> {
         let instance = |b: &mut Builder, kind: InstanceType| b.constant(kind as u32, 32);
         let (clone, replica) = (InstanceType::IngressClone, InstanceType::Replication);
         let (clone, replica) = (instance(&mut self.b, clone), instance(&mut self.b, replica));
+        let (mirrored, mirror) = (self.mirrored(), instance(&mut self.b, InstanceType::EgressClone));
+        let clone = self.b.mux(mirrored, mirror, clone);
         let own = path.slots[standard.instance_type.index()];
         let other = self.b.mux(replicated, replica, own);
         let kind = self.b.mux(cloned, clone, other);
@@ -331,16 +384,19 @@ impl<'p> Convert<'p> {
         set(&mut path, standard.deq_qdepth, depth);
         set(&mut path, standard.egress_global_timestamp, now);
 
-        let path = self.control(&p.egress, path);
+        let mut path = self.control(&p.egress, path);
+        let mirror = self.mirror_outputs(&path);
         let spec = path.slots[standard.egress_spec.index()];
         let drop = self.b.eq_const(spec, DROP_PORT);
-        let mut path = path;
         path.pred = self.b.not(drop);
         let path = self.control(&p.compute_checksum, path);
         let path = self.control(&p.deparser, path);
         self.queue_digests();
+        let fault = path.slots[self.extra(Extra::Fault)];
         self.b.design.egress = EgressOutputs {
-            drop,
+            drop: self.b.or(drop, fault),
+            fault,
+            mirror,
             instance_type: path.slots[standard.instance_type.index()],
             emits: std::mem::take(&mut self.emits),
             skip: path.slots[self.extra(Extra::Skip)],
@@ -366,7 +422,7 @@ impl<'p> Convert<'p> {
 
     /// What a clone of the packet is behind its parser. It is parsed again, which must not be visible in state.
     fn parsed_clone(&mut self, parsed: &Path, done: &Path) -> Path {
-        if self.clone_list.is_none() || !self.clones_differ() {
+        if self.clone_lists.is_empty() || !self.clones_differ() {
             return parsed.clone();
         }
         let from = self.b.design.nodes.len();
@@ -395,7 +451,12 @@ impl<'p> Convert<'p> {
                 StmtKind::Extern(call)
                     if !matches!(
                         call.function,
-                        ExternFn::VerifyChecksum { .. } | ExternFn::Hash(_) | ExternFn::PopulationCount
+                        ExternFn::VerifyChecksum { .. }
+                            | ExternFn::Hash(_)
+                            | ExternFn::PopulationCount
+                            | ExternFn::Assert
+                            | ExternFn::Assume
+                            | ExternFn::LogMsg(_)
                     ) =>
                 {
                     found = true;

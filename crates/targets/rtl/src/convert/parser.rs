@@ -8,19 +8,17 @@ use super::{Convert, Extra, Path};
 use crate::hir::{Binary, Input, Op, Value};
 use crate::refusal::Capability;
 
+/// How often a packet may come back to a state without having filled up a header stack. Each time is hardware of its own; a packet that comes
+/// back more often is dropped.
+const PARSER_ROUNDS: u32 = 16;
+
 impl Convert<'_> {
     /// Converts the parser; returns the path behind it, unless it is refused.
     pub(super) fn parse(&mut self, start: Path) -> Option<Path> {
         let p = self.p;
-        let unrolled = match UnrolledParser::of(p) {
+        let unrolled = match UnrolledParser::bounded(p, PARSER_ROUNDS) {
             Ok(unrolled) => unrolled,
-            Err(UnrollError::Unbounded(state, span)) => {
-                let name = &p.parser.states[state.0 as usize].name;
-                let message = format!("state `{name}` can repeat without end");
-                self.refuse(Capability::ParserLoop, span, message);
-                return None;
-            }
-            Err(UnrollError::TooLarge(span)) => {
+            Err(UnrollError::TooLarge(span) | UnrollError::Unbounded(_, span)) => {
                 self.refuse(Capability::ParserSize, span, "too many states and positions in header stacks");
                 return None;
             }
@@ -41,6 +39,7 @@ impl Convert<'_> {
             let go = |convert: &mut Self, arriving: &mut Vec<Vec<Path>>, to: UnrolledTarget, path: Path| match to {
                 UnrolledTarget::Node(next) => arriving[next].push(path),
                 UnrolledTarget::Accept | UnrolledTarget::Reject => convert.parsed.push(path),
+                UnrolledTarget::Beyond => convert.fault(path),
             };
             match &state.transition {
                 Transition::Goto(_) => {
@@ -64,9 +63,12 @@ impl Convert<'_> {
             }
         }
         self.b.span = p.parser.span;
-        let ends = std::mem::take(&mut self.parsed);
+        let mut ends = std::mem::take(&mut self.parsed);
+        ends.append(&mut self.faults);
         let mut end = self.meet(ends);
         end.pred = whole;
+        let before = self.b.boolean(false);
+        self.settle_fault(before, whole, &mut end);
         Some(end)
     }
 

@@ -1,6 +1,9 @@
 //! Statements of controls, actions and parser states.
 
-use hopwright_ir::{Block, Expr, ExternKind, Header, HeaderId, SlotId, Span, StackId, Stmt, StmtKind, TableId, Type};
+use hopwright_ir::{
+    Block, Expr, ExternArg, ExternFn, ExternKind, Header, HeaderId, SlotId, Span, StackId, Stmt, StmtKind, TableId,
+    Type,
+};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
@@ -86,7 +89,10 @@ impl Convert<'_> {
                 return None;
             }
             StmtKind::Apply { table, hit, action_run } => return self.apply(*table, *hit, *action_run, path),
-            StmtKind::Extern(call) => self.call(call, &mut path),
+            StmtKind::Extern(call) => match (&call.function, call.args.as_slice()) {
+                (ExternFn::Assert | ExternFn::Assume, [ExternArg::In(cond)]) => return self.assertion(cond, path),
+                _ => self.call(call, &mut path),
+            },
             StmtKind::Exit => {
                 self.exits.push(path);
                 return None;

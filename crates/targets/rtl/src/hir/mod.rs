@@ -73,6 +73,8 @@ pub enum Input {
     NoCopy,
     /// Egress only: this is the last copy of its packet, 1 bit.
     LastCopy,
+    /// Egress only: this is no copy, but stands for the clone that the copy in front of it may have asked for at the end of egress, 1 bit.
+    Shadow,
 }
 
 impl Input {
@@ -82,7 +84,7 @@ impl Input {
             Input::Length | Input::EgressRid => 16,
             Input::IngressPort | Input::EgressPort => 9,
             Input::Timestamp => 48,
-            Input::Cloned | Input::Replicated | Input::NoCopy | Input::LastCopy => 1,
+            Input::Cloned | Input::Replicated | Input::NoCopy | Input::LastCopy | Input::Shadow => 1,
             Input::QueueDepth => 19,
             Input::Again(bits) => bits,
         }
@@ -442,6 +444,8 @@ pub struct IngressOutputs {
     pub session: Value,
     /// Of programs that resubmit packets.
     pub resubmit: Option<Repetition>,
+    /// Whether the packet has failed an assertion, one bit. It goes nowhere then.
+    pub fault: Value,
 }
 
 /// Another pass of a packet.
@@ -473,6 +477,10 @@ pub struct EgressOutputs {
     pub truncate_length: Value,
     /// Of programs that recirculate packets. What would be sent passes again, if it is not dropped.
     pub recirculate: Option<Repetition>,
+    /// Of programs that clone packets at the end of egress. The packet as received passes again, besides what becomes of the copy.
+    pub mirror: Option<Repetition>,
+    /// Whether the copy has failed an assertion, one bit. It is dropped then.
+    pub fault: Value,
 }
 
 impl Default for Value {
@@ -615,12 +623,13 @@ impl Design {
 
     /// All results, of ingress first.
     pub fn outputs(&self) -> Vec<Value> {
-        let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session, resubmit } = self.ingress;
-        let mut outputs = vec![parser_error, multicast_group, egress_spec, clone, session];
-        let EgressOutputs { drop, instance_type, emits, skip, edits, truncate, truncate_length, recirculate } =
-            &self.egress;
-        outputs.extend(resubmit.iter().chain(recirculate).flat_map(|again| [again.enable, again.kept]));
-        outputs.extend([drop, instance_type, skip, truncate, truncate_length]);
+        let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session, resubmit, fault } =
+            self.ingress;
+        let mut outputs = vec![parser_error, multicast_group, egress_spec, clone, session, fault];
+        let EgressOutputs { drop, instance_type, emits, skip, edits, truncate, truncate_length, .. } = &self.egress;
+        let EgressOutputs { recirculate, mirror, fault, .. } = &self.egress;
+        outputs.extend(resubmit.iter().chain(recirculate).chain(mirror).flat_map(|again| [again.enable, again.kept]));
+        outputs.extend([drop, instance_type, skip, truncate, truncate_length, fault]);
         outputs.extend(edits.iter().flat_map(|edit| [edit.enable, edit.offset, edit.bits]));
         for emit in emits {
             outputs.push(emit.enable);
@@ -635,11 +644,14 @@ impl Design {
     pub fn map_outputs(&mut self, mut f: impl FnMut(Value) -> Value) {
         let mut each = |v: &mut Value| *v = f(*v);
         let repetitions = self.ingress.resubmit.iter_mut().chain(&mut self.egress.recirculate);
+        let repetitions = repetitions.chain(&mut self.egress.mirror);
         repetitions.for_each(|again| [&mut again.enable, &mut again.kept].into_iter().for_each(&mut each));
-        let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session, .. } = &mut self.ingress;
-        [parser_error, multicast_group, egress_spec, clone, session].into_iter().for_each(&mut each);
-        let EgressOutputs { drop, instance_type, emits, skip, edits, truncate, truncate_length, .. } = &mut self.egress;
-        [drop, instance_type, skip, truncate, truncate_length].into_iter().for_each(&mut each);
+        let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session, fault, .. } =
+            &mut self.ingress;
+        [parser_error, multicast_group, egress_spec, clone, session, fault].into_iter().for_each(&mut each);
+        let EgressOutputs { drop, instance_type, emits, skip, edits, truncate, truncate_length, fault, .. } =
+            &mut self.egress;
+        [drop, instance_type, skip, truncate, truncate_length, fault].into_iter().for_each(&mut each);
         for Edit { enable, offset, bits, .. } in edits {
             [enable, offset, bits].into_iter().for_each(&mut each);
         }

@@ -26,6 +26,7 @@ impl Display for Input {
             Input::QueueDepth => "queue_depth",
             Input::NoCopy => "no_copy",
             Input::LastCopy => "last_copy",
+            Input::Shadow => "shadow",
         })
     }
 }
@@ -75,6 +76,9 @@ impl Design {
         }
         if let Some(Repetition { enable, kept }) = &r.recirculate {
             let _ = writeln!(out, "  recirculate {kept} if {enable}");
+        }
+        if let Some(Repetition { enable, kept }) = &r.mirror {
+            let _ = writeln!(out, "  clone {kept} if {enable}");
         }
         let _ = writeln!(out, "  truncate {truncate} to {length}\n}}");
         out

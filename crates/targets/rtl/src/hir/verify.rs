@@ -28,6 +28,7 @@ pub fn verify(pipeline: &Pipeline, design: &Design) -> Result<(), Vec<String>> {
         (ingress.egress_spec, 9),
         (ingress.clone, 1),
         (ingress.session, 32),
+        (ingress.fault, 1),
     ];
     for (value, width) in results {
         if value.index() >= design.split || design[value].width != width {
@@ -41,6 +42,7 @@ pub fn verify(pipeline: &Pipeline, design: &Design) -> Result<(), Vec<String>> {
         (egress.skip, 16),
         (egress.truncate, 1),
         (egress.truncate_length, 32),
+        (egress.fault, 1),
     ];
     let enables = egress.emits.iter().map(|e| (e.enable, 1));
     let edits = egress.edits.iter().flat_map(|e| [(e.enable, 1), (e.offset, 16)]);

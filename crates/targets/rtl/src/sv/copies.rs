@@ -90,7 +90,7 @@ impl Writer<'_> {
         let changes = [GROUPS, SESSIONS].iter().filter_map(|name| finds(name)).map(|at| format!("mem_put_{at}"));
         let changes = changes.collect::<Vec<_>>().join(" || ");
         self.declarations.push_str(
-            "    logic copy_valid, copy_cloned, copy_replicated, copy_none, copy_last;\n    logic [8:0] copy_port;\n    logic [15:0] \
+            "    logic copy_valid, copy_cloned, copy_replicated, copy_none, copy_last, copy_shadow;\n    logic [8:0] copy_port;\n    logic [15:0] \
              copy_rid;\n",
         );
         let width: u32 = self.crossing.iter().map(|(_, width)| width).sum();
@@ -106,10 +106,10 @@ impl Writer<'_> {
             out,
             "    logic [{0}:0] crossing, crossed;\n    logic lists_change, lists_old;\n    assign crossing = {{{1}}};\n    assign {{{2}}} = \
              crossed;\n    assign lists_change = {changes};\n    assign lists_busy = lists_old || lists_change;\n    hw_replicate \
-             #(.WIDTH({width}), .LIST({lists}), .PACKETS({3}), .COPIES({4}), .GAP({5}), .ALIGNED({6})) replicate (.clk, .rst({9}), \
+             #(.WIDTH({width}), .LIST({lists}), .PACKETS({3}), .COPIES({4}), .GAP({5}), .ALIGNED({6}), .SHADOWS({10})) replicate (.clk, .rst({9}), \
              .entering(in_valid), .in_valid(valid_{7}), .in_data(crossing), {8}, .out_valid(copy_valid), .out_data(crossed), \
              .out_port(copy_port), .out_rid(copy_rid), .out_cloned(copy_cloned), .out_replicated(copy_replicated), \
-             .out_none(copy_none), .out_last(copy_last), .done(in_done), .changed(lists_change), .busy(lists_old), \
+             .out_none(copy_none), .out_last(copy_last), .out_shadow(copy_shadow), .done(in_done), .changed(lists_change), .busy(lists_old), \
              .wr_en(mem_put_{memory}), .wr_addr(mem_addr_{memory}), .wr_data(mem_data_{memory}));",
             width - 1,
             side(egress - 1),
@@ -120,7 +120,8 @@ impl Writer<'_> {
             u32::from(engines.is_aligned()),
             egress - 1,
             ports.join(", "),
-            reset(egress)
+            reset(egress),
+            u32::from(self.core.mirror.is_some())
         );
         out
     }

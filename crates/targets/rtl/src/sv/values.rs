@@ -513,6 +513,7 @@ fn input_signal(input: Input) -> &'static str {
         Input::Replicated => "copy_replicated",
         Input::NoCopy => "copy_none",
         Input::LastCopy => "copy_last",
+        Input::Shadow => "copy_shadow",
         Input::Again(_) => "in_again",
         Input::QueueDepth => unreachable!("it is replaced in a core"),
     }

@@ -43,10 +43,13 @@ fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
     hopwright_stf::configure(&script, &mut interp).map_err(|e| e.to_string())?;
     hopwright_stf::configure(&script, &mut hardware).map_err(|e| e.to_string())?;
     for (number, (port, bytes)) in case.packets.iter().enumerate() {
-        let (wanted, found) = (interp.process(bytes, *port, NOW_US), hardware.run(bytes, *port, NOW_US));
+        let outputs = [interp.process(bytes, *port, NOW_US), hardware.run(bytes, *port, NOW_US)];
+        let [wanted, found] = outputs.map(comparable);
         if wanted != found {
+            let test = format!("{}\n{}", case.entries, counterexample::packet_lines(&case.packets));
+            let shown = counterexample::of_evaluator("generated", &pipeline, Ok(&case.program), &test);
             return Err(format!(
-                "packet {number} at port {port}: {bytes:02x?}\ninterpreter: {wanted:02x?}\nhardware: {found:02x?}"
+                "packet {number} at port {port}: {bytes:02x?}\ninterpreter: {wanted:02x?}\nhardware: {found:02x?}\n{shown}"
             ));
         }
         seen.forwarded += usize::from(!wanted.sent.is_empty());

@@ -5,7 +5,7 @@
 mod copies;
 mod line_rate;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::harness::*;
@@ -14,6 +14,7 @@ use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, Tab
 use hopwright_rtl::driver::{self, Change, CopyDriver, Registers, TableDriver};
 use hopwright_rtl::simulation::{self, Simulation};
 use hopwright_rtl::{Hardware, Target, compile as to_hardware};
+use hopwright_stf::counterexample::Difference;
 use hopwright_stf::script;
 use num_bigint::BigUint;
 
@@ -106,10 +107,36 @@ fn agrees(mut pipeline: Pipeline, script: &str, target: &Target) {
     agrees_as_it_is(pipeline, script, target);
 }
 
+/// The first packet of a test of which a simulation makes something else than the interpreter.
+fn differs(
+    pipeline: &Arc<Pipeline>,
+    hardware: &Hardware,
+    program: &Path,
+    seed: Option<u64>,
+    script: &script::Script,
+) -> Option<Difference> {
+    let mut interp: Interp = interpreter(pipeline);
+    hopwright_stf::configure(script, &mut interp).ok()?;
+    let mut design = Simulation::start(program, seed).ok()?;
+    program_tables(pipeline, hardware, &interp, &mut design);
+    let mut wanted = Vec::new();
+    for (line, command) in &script.commands {
+        if let script::Command::Packet { port, bytes } = command {
+            design.send(*port, 0, bytes).ok()?;
+            wanted.push((*line, sent(interp.process(bytes, *port, 0))));
+        }
+    }
+    let pairs = wanted.into_iter().zip(design.settle().ok()?).map(|((line, wanted), copies)| {
+        let [wanted, found] = [wanted, found(copies)].map(counterexample::processed);
+        Difference { line, wanted, found }
+    });
+    pairs.into_iter().find(|difference| difference.wanted.sent != difference.found.sent)
+}
+
 /// Compares a design with the interpreter on packets of a test.
-fn agrees_as_it_is(pipeline: Pipeline, script: &str, target: &Target) {
+fn agrees_as_it_is(pipeline: Pipeline, text: &str, target: &Target) {
     let pipeline = Arc::new(pipeline);
-    let script = hopwright_stf::parse("script", script).unwrap();
+    let script = hopwright_stf::parse("script", text).unwrap();
     let (hardware, program) = verilate(&pipeline, target);
     let map = &hardware.verilog.map;
     let bases = packets_of(&script);
@@ -119,11 +146,12 @@ fn agrees_as_it_is(pipeline: Pipeline, script: &str, target: &Target) {
         let mut design = Simulation::start(&program, seed).unwrap();
         program_tables(&pipeline, &hardware, &interp, &mut design);
         let mut random = Random(0x9e37_79b9_7f4a_7c15 + seed.unwrap_or(0));
-        let mut wanted = Vec::new();
+        let (mut wanted, mut packets) = (Vec::new(), Vec::new());
         for _ in 0..PACKETS {
             let (port, bytes) = mutated(&mut random, &bases);
             design.send(port, 0, &bytes).unwrap();
             wanted.push(sent(interp.process(&bytes, port, 0)));
+            packets.push((port, bytes));
         }
         let all = design.settle().unwrap();
         let name = format!("{} {} seed {seed:?}", pipeline.name, target.name);
@@ -131,7 +159,13 @@ fn agrees_as_it_is(pipeline: Pipeline, script: &str, target: &Target) {
         assert!(count > PACKETS / 20, "{name}: only {count} packets are sent");
         assert_eq!(wanted.len(), all.len(), "{name}");
         for (number, (wanted, copies)) in wanted.into_iter().zip(all).enumerate() {
-            assert_eq!(wanted, found(copies), "{name}: packet {number}");
+            let found = found(copies);
+            if wanted != found {
+                let test = format!("{text}\n{}", counterexample::packet_lines(&packets));
+                let mut differs = |script: &script::Script| differs(&pipeline, &hardware, &program, seed, script);
+                let shown = counterexample::report(&pipeline.name, Err(&pipeline.name), &test, &mut differs);
+                panic!("{name}: packet {number}: {found:02x?}, not {wanted:02x?}\n{shown}");
+            }
         }
         for (number, object) in map.objects.iter().enumerate() {
             let id = pipeline.extern_by_name(&object.name).unwrap();

@@ -93,3 +93,14 @@ fn changes_of_groups_are_atomic() {
         println!("seed {seed:?}: {copies} copies, {differing} packets overtaken by a change");
     }
 }
+
+/// Clones at the end of egress, of clones, of some fields, and of what a group says.
+#[test]
+#[ignore = "needs verilator"]
+fn clones_at_the_end_of_egress_agrees() {
+    let target = Target::by_name("ecp5-85-512").unwrap();
+    for name in ["clone_egress_chain", "clone_both_ways", "egress_clone_lists", "clone_header_metadata"] {
+        let (pipeline, script) = program(&format!("tests/stf/{name}.p4"));
+        agrees(pipeline, &script, &target);
+    }
+}

@@ -1,0 +1,68 @@
+//! Tests that engines differ on are reduced to what shows it.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use hopwright_driver::compile_text;
+use hopwright_interp::Interp;
+use hopwright_stf::counterexample::{Difference, difference, reduce};
+use hopwright_stf::{Script, parse};
+
+use crate::runner::PROGRAM;
+
+fn interp(program: &str) -> Interp {
+    let compiled = compile_text("test.p4", program, &Default::default(), true);
+    let pipeline = compiled.pipeline.unwrap_or_else(|| panic!("{:#?}", compiled.diagnostics));
+    Interp::new(Arc::new(pipeline)).unwrap()
+}
+
+/// Ten entries and forty packets, of which one entry and two packets are needed: the second one finds what the first has left in a register.
+fn test() -> String {
+    let mut text = String::from("# many lines\n");
+    for entry in 0..10 {
+        text.push_str(&format!("add t 1 hdr.h[0].a:0x0{entry} to(port:{entry}, mark:7)\n"));
+    }
+    for packet in 0..40 {
+        text.push_str(&format!("packet {} {:02x} 00 0000 aabb\nexpect 1\n", packet % 4, packet % 12));
+    }
+    text
+}
+
+#[test]
+fn a_difference_is_reduced_to_the_lines_that_show_it() {
+    // Another register is read, and the mark is one more if it is 3.
+    let other = PROGRAM.replace(
+        "last.write(0, hdr.h[0].a);\n        fix.apply();\n        t.apply();",
+        "bit<8> before; last.read(before, 0); last.write(0, hdr.h[0].a); fix.apply(); t.apply();
+         if (before == 3 && hdr.h[0].a == 4) { hdr.h[0].b = hdr.h[0].b + 1; }",
+    );
+    assert_ne!(other, PROGRAM);
+    let trials = Cell::new(0);
+    let mut differs = |script: &Script| -> Option<Difference> {
+        trials.set(trials.get() + 1);
+        difference(script, &mut interp(PROGRAM), &mut interp(&other)).ok().flatten()
+    };
+    let found = reduce(&test(), &mut differs).expect("they differ");
+    let lines: Vec<&str> = found.text.lines().collect();
+    assert_eq!(lines.len(), 3, "{found}");
+    assert!(lines[0].starts_with("add t 1 hdr.h[0].a:0x04"), "{found}");
+    assert!(lines[1].contains(" 03 00") && lines[2].contains(" 04 00"), "{found}");
+    assert_eq!(found.difference.line, 3);
+    assert!(found.to_string().contains("bytes 1 differ"), "{found}");
+    assert!(trials.get() < 100, "{} trials", trials.get());
+    // The first engine passes the test, and the second one does not.
+    let script = parse("t", &found.test()).unwrap();
+    assert!(hopwright_stf::run(&script, &mut interp(PROGRAM)).unwrap().passed());
+    assert!(!hopwright_stf::run(&script, &mut interp(&other)).unwrap().passed());
+    let folder = std::env::temp_dir().join(format!("hopwright-counterexample-{}", std::process::id()));
+    let captures = found.write(&folder).unwrap();
+    assert_eq!(captures.keys().copied().collect::<Vec<_>>(), [0, 3]);
+    assert_eq!(std::fs::read(&captures[&3]).unwrap()[40..], [3, 0, 0, 0, 0xaa, 0xbb]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn engines_that_agree_have_no_counterexample() {
+    let mut differs = |script: &Script| difference(script, &mut interp(PROGRAM), &mut interp(PROGRAM)).ok().flatten();
+    assert_eq!(reduce(&test(), &mut differs), None);
+}
