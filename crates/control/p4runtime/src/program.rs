@@ -174,8 +174,9 @@ impl Program {
         let schema = Arc::new(Schema::new(&info, typed, &pipeline)?);
         let (pipeline, executables) = (Arc::new(pipeline), Mutex::default());
         let compilation = Compilation { device_config, pipeline, schema, info, executables };
-        // What clients say of the objects is part of a program that is only known as a pipeline.
-        Ok(if typed.is_some() { compilation.share() } else { Arc::new(compilation) }.program())
+        // What clients say of the objects is part of a program that is only known as a pipeline. Without a config nothing tells it apart.
+        let alone = typed.is_none() || compilation.device_config.is_empty();
+        Ok(if alone { Arc::new(compilation) } else { compilation.share() }.program())
     }
 
     /// A data plane that runs it, with empty tables.
