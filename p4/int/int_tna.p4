@@ -150,9 +150,12 @@ control In(inout headers_t hdr, inout ingress_metadata_t md, in ingress_intrinsi
         hdr.bridge.from = FROM_INGRESS;
         hdr.bridge.sink = 0;
         if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1) {
-            routes.apply();
-            if (sinks.apply().hit && hdr.telemetry.isValid()) {
-                deparser.mirror_type = 1;
+            switch (routes.apply().action_run) {
+                send: {
+                    if (sinks.apply().hit && hdr.telemetry.isValid()) {
+                        deparser.mirror_type = 1;
+                    }
+                }
             }
         } else {
             drop();

@@ -265,8 +265,9 @@ control In(inout headers_t hdr, inout ingress_metadata_t md, in ingress_intrinsi
         hdr.bridge.sink = 0;
         md.room = { 0, 0, 0, 0, 0, 0 };
         if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1) {
-            routes.apply();
-            sinks.apply();
+            switch (routes.apply().action_run) {
+                send: { sinks.apply(); }
+            }
             // Entries that are cut off, or are none, are as good as no telemetry.
             if (hdr.telemetry.isValid() && parsed.parser_err == PARSER_ERROR_OK) {
                 entry_words.apply(hdr.telemetry, md.room.entry);
