@@ -48,9 +48,10 @@ class KeyTuple:
 
 
 class DataTuple:
-    def __init__(self, name, val=None, float_val=None, str_val=None, int_arr_val=None, bool_arr_val=None, bool_val=None):
+    def __init__(self, name, val=None, float_val=None, str_val=None, int_arr_val=None, bool_arr_val=None, bool_val=None,
+                 container_arr_val=None):
         self.name, self.val, self.str_val, self.bool_val, self.float_val = name, val, str_val, bool_val, float_val
-        self.int_arr_val, self.bool_arr_val = int_arr_val, bool_arr_val
+        self.int_arr_val, self.bool_arr_val, self.container_arr_val = int_arr_val, bool_arr_val, container_arr_val
 
 
 class Target:
@@ -73,6 +74,11 @@ def size(kind):
     if kind["type"] == "bytes":
         return (kind["width"] + 7) // 8
     return int(kind["type"].removeprefix("uint")) // 8
+
+
+def contained(field):
+    """The fields of a container by their names."""
+    return {f["singleton"]["name"]: f["singleton"] for f in field["container"]}
 
 
 def is_number(kind):
@@ -133,6 +139,11 @@ class Table:
                 field.int_arr_val.val.extend(given.int_arr_val)
             elif given.bool_arr_val is not None:
                 field.bool_arr_val.val.extend(given.bool_arr_val)
+            for parts in given.container_arr_val or ():
+                container, inner = field.container_arr_val.container.add(), contained(described)
+                for name, part in parts.items():
+                    number = part.val.to_bytes(size(inner[name]["type"]), "big")
+                    container.val.add(field_id=inner[name]["id"], stream=number)
         return Values(data, {})
 
     def write(self, kind, target, keys, data, atomicity=pb.WriteRequest.CONTINUE_ON_ERROR, default=False, removes=False):
@@ -291,6 +302,9 @@ class Table:
                 value = int.from_bytes(value, "big")
                 if {"name": "$bfrt_field_class", "value": "register_data"} in described["annotations"]:
                     value = [value]
+            elif kind == "container_arr_val":
+                inner = {f["id"]: name for name, f in contained(described).items()}
+                value = [{inner[f.field_id]: int.from_bytes(f.stream, "big") for f in one.val} for one in value.container]
             elif kind.endswith("_arr_val"):
                 value = list(value.val)
             shown[described["name"]] = value

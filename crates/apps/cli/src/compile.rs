@@ -63,7 +63,7 @@ fn read(source: &Source, optimise: bool) -> Compiled {
     compiled.unwrap_or_else(|reason| {
         let mut diagnostics = Diagnostics::new();
         diagnostics.push(Diagnostic::error("E0001", reason));
-        Compiled { pipeline: None, typed: None, diagnostics, sources: Arc::default() }
+        Compiled { pipeline: None, typed: None, hashes: Vec::new(), diagnostics, sources: Arc::default() }
     })
 }
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use hopwright_ir::hash_object::HashObject;
 use hopwright_ir::{Pipeline, verify};
+pub use hopwright_lower::Hashes;
 use hopwright_sema::hir::TypedProgram;
 use hopwright_sema::index::Index;
 use hopwright_source::stack;
@@ -18,6 +20,8 @@ pub struct Compiled {
     pub pipeline: Option<Pipeline>,
     /// The typed program of the pipeline, with annotations and types of the source, for P4Info.
     pub typed: Option<TypedProgram>,
+    /// `Hash` objects of the program that control planes can change: those that are used in one place.
+    pub hashes: Vec<HashObject>,
     /// Errors and warnings.
     pub diagnostics: Diagnostics,
     /// The text that spans point into.
@@ -25,6 +29,16 @@ pub struct Compiled {
 }
 
 impl Compiled {
+    /// The same program with hashes that a control plane has changed; as it is if it has errors.
+    pub fn with_hashes(self, hashes: &Hashes, optimise: bool) -> Compiled {
+        match self {
+            Compiled { typed: Some(typed), diagnostics, sources, .. } => {
+                stack::with_room(|| lowered(typed, diagnostics, sources, optimise, hashes))
+            }
+            without => without,
+        }
+    }
+
     /// The diagnostics as text; `color` adds terminal escapes.
     pub fn report(&self, color: bool) -> String {
         render::render(&self.diagnostics, &self.sources, color)
@@ -54,7 +68,7 @@ pub fn compile_text(name: &str, text: &str, options: &Options, optimise: bool) -
 fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optimise: bool) -> Compiled {
     let sources = Arc::new(sources);
     let (program, mut diagnostics) = parsed;
-    let failed = |diagnostics| Compiled { pipeline: None, typed: None, diagnostics, sources: sources.clone() };
+    let failed = |diagnostics| without_pipeline(diagnostics, &sources);
     if diagnostics.has_errors() {
         return failed(diagnostics);
     }
@@ -63,14 +77,24 @@ fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optim
     let Some(typed) = analysis.program.filter(|_| !diagnostics.has_errors()) else { return failed(diagnostics) };
     diagnostics.extend(hopwright_lint::lint(&program, &typed));
     diagnostics = hopwright_lint::quiet(&program, diagnostics);
-    lowered(typed, diagnostics, sources, optimise)
+    lowered(typed, diagnostics, sources, optimise, &Hashes::new())
+}
+
+fn without_pipeline(diagnostics: Diagnostics, sources: &Arc<SourceMap>) -> Compiled {
+    Compiled { pipeline: None, typed: None, hashes: Vec::new(), diagnostics, sources: sources.clone() }
 }
 
 /// Lowers, optimises and verifies a typed program.
-fn lowered(typed: TypedProgram, mut diagnostics: Diagnostics, sources: Arc<SourceMap>, optimise: bool) -> Compiled {
-    let failed = |diagnostics| Compiled { pipeline: None, typed: None, diagnostics, sources: sources.clone() };
-    let mut pipeline = match hopwright_lower::lower(&typed, sources.clone()) {
-        Ok(pipeline) => pipeline,
+fn lowered(
+    typed: TypedProgram,
+    mut diagnostics: Diagnostics,
+    sources: Arc<SourceMap>,
+    optimise: bool,
+    hashes: &Hashes,
+) -> Compiled {
+    let failed = |diagnostics| without_pipeline(diagnostics, &sources);
+    let (mut pipeline, hashes) = match hopwright_lower::lower_with(&typed, sources.clone(), hashes) {
+        Ok(lowered) => (lowered.pipeline, lowered.hashes),
         Err(found) => {
             diagnostics.extend(found);
             return failed(diagnostics);
@@ -89,7 +113,7 @@ fn lowered(typed: TypedProgram, mut diagnostics: Diagnostics, sources: Arc<Sourc
         }
         return failed(diagnostics);
     }
-    Compiled { pipeline: Some(pipeline), typed: Some(typed), diagnostics, sources }
+    Compiled { pipeline: Some(pipeline), typed: Some(typed), hashes, diagnostics, sources }
 }
 
 /// One of several programs of a device with pipes, such as a Tofino.
@@ -118,7 +142,7 @@ pub fn compile_together(name: &str, parts: &[Part], optimise: bool) -> Compiled 
             programs.push(program);
         }
         let sources = Arc::new(sources);
-        let failed = |diagnostics| Compiled { pipeline: None, typed: None, diagnostics, sources: sources.clone() };
+        let failed = |diagnostics| without_pipeline(diagnostics, &sources);
         if diagnostics.has_errors() {
             return failed(diagnostics);
         }
@@ -135,7 +159,7 @@ pub fn compile_together(name: &str, parts: &[Part], optimise: bool) -> Compiled 
             }
             diagnostics = hopwright_lint::quiet(program, diagnostics);
         }
-        lowered(typed, diagnostics, sources, optimise)
+        lowered(typed, diagnostics, sources, optimise, &Hashes::new())
     })
 }
 

@@ -9,6 +9,7 @@ pub mod bits;
 pub mod custom_crc;
 pub mod entry;
 pub mod hash;
+pub mod hash_object;
 pub mod meter;
 mod model;
 pub mod profile;

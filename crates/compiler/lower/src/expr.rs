@@ -244,7 +244,12 @@ impl Lowering<'_> {
                 Ok(crate::value::mux(cond, then, otherwise, span))
             }
             hir::ExprKind::Slice(arg, hi, lo) => {
-                let arg = self.scalar(arg)?;
+                if let hir::ExprKind::Call(_) = arg.kind {
+                    self.hash_slice = Some((*hi, *lo));
+                }
+                let arg = self.scalar(arg);
+                self.hash_slice = None;
+                let arg = arg?;
                 let ty = Type::Bits(hi - lo + 1);
                 Ok(Expr { kind: ExprKind::Slice { arg: Box::new(arg), hi: *hi, lo: *lo }, ty, span })
             }

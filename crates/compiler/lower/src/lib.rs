@@ -28,7 +28,7 @@ mod two_passes;
 mod v1model;
 mod value;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -37,6 +37,7 @@ use hopwright_source::stack;
 use hopwright_source::{SourceMap, Span};
 use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
 
+use hopwright_ir::hash_object::{Configuration, HashObject};
 use hopwright_ir::{
     Action, ActionId, Block, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt, StmtKind,
     Table, Union, ValueSet,
@@ -49,12 +50,37 @@ use value::{Target, Value};
 /// # Errors
 /// Constructs that the IR or the architecture does not support, each with its source location.
 pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::result::Result<Pipeline, Diagnostics> {
+    lower_with(program, sources, &Hashes::new()).map(|lowered| lowered.pipeline)
+}
+
+/// What control planes have changed of `Hash` objects, by their names.
+pub type Hashes = BTreeMap<String, Configuration>;
+
+/// A program that has been lowered.
+pub struct Lowered {
+    /// As pipeline IR.
+    pub pipeline: Pipeline,
+    /// The `Hash` objects that are used in one place, as they are declared.
+    pub hashes: Vec<HashObject>,
+}
+
+/// Lowers a typed program, of which a control plane has changed these hashes.
+///
+/// # Errors
+/// As [`lower`], and a configuration that does not fit its hash.
+pub fn lower_with(
+    program: &hir::TypedProgram,
+    sources: Arc<SourceMap>,
+    hashes: &Hashes,
+) -> std::result::Result<Lowered, Diagnostics> {
     let mut lowering = Lowering::new(program);
+    lowering.hashes.clone_from(hashes);
     let pipeline = stack::with_room(|| lowering.program(sources));
     match pipeline {
         Ok(mut pipeline) if !lowering.diagnostics.has_errors() => {
             hopwright_opt::bounds::bound(&mut pipeline);
-            Ok(pipeline)
+            let hashes = lowering.described_hashes.into_values().filter_map(|(_, described)| described);
+            Ok(Lowered { pipeline, hashes: hashes.collect() })
         }
         _ => Err(lowering.diagnostics),
     }
@@ -155,6 +181,12 @@ struct Lowering<'p> {
     requests: Option<tofino::Requests>,
     /// What the main control of a PNA program requests.
     nic_requests: Option<pna::Requests>,
+    /// What control planes have changed of hashes.
+    hashes: Hashes,
+    /// Hashes by name, with the place that uses them; none of those with several.
+    described_hashes: BTreeMap<String, (Span, Option<HashObject>)>,
+    /// The bits that are taken of the call that is being lowered.
+    hash_slice: Option<(u32, u32)>,
     /// Sums of Internet checksum objects, and values of parser counters.
     object_states: HashMap<hir::ObjectId, SlotId>,
     /// Number of uses of each name, to keep names unique.
@@ -222,6 +254,9 @@ impl<'p> Lowering<'p> {
             length_change: None,
             requests: None,
             nic_requests: None,
+            hashes: Hashes::new(),
+            described_hashes: BTreeMap::new(),
+            hash_slice: None,
             object_states: HashMap::new(),
             names: HashMap::new(),
             empty_varbits: HashMap::new(),

@@ -246,7 +246,8 @@ impl Controller {
             if matches!(
                 table.object,
                 Object::Counter | Object::Meter(_) | Object::Register | Object::RegisterParam | Object::Device
-            ) {
+            ) || matches!(table.object, Object::HashFields(_) | Object::HashAlgorithm(_))
+            {
                 continue;
             }
             // Entries that are always there.

@@ -9,6 +9,7 @@
 mod attributes;
 mod failure;
 pub mod fuzz;
+mod hashes;
 mod idle;
 pub use hopwright_protobuf::bfrt as proto;
 mod programs;

@@ -1,6 +1,7 @@
 //! Evaluates reads: what is in the control model becomes entries of tables.
 
 mod device;
+mod hashes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -233,6 +234,8 @@ impl Read<'_> {
             Object::Filter(_) => self.filters(),
             Object::ValueSet => self.value_set(),
             Object::RegisterParam => self.register_param(),
+            Object::HashFields(id) | Object::HashAlgorithm(id) | Object::HashResult(id) => self.hash(id),
+            Object::SelectedMember { profile } => self.selected_member(profile),
             Object::PortMetadata { register, bits } => self.port_metadata(register, bits),
             Object::Device => Ok(vec![(Vec::new(), device::settings(self.state, self.device))]),
             Object::MulticastGroups => self.multicast_groups(),

@@ -25,7 +25,7 @@ use crate::schema::fixed::device::LEARN_TIMEOUT;
 use crate::schema::{Digest, Schema, program};
 use crate::state::{Change, State};
 use crate::value::{numeric, small};
-use crate::{programs, read, watch, write};
+use crate::{hashes, programs, read, watch, write};
 
 /// Messages that wait to be sent to a client; further ones are lost.
 const WAITING: usize = 4096;
@@ -185,6 +185,10 @@ fn apply_all(
             effects.changes.iter().cloned().for_each(|change| next.apply(change));
         }
         changes.extend(effects.changes);
+    }
+    let hashes_only = writes.is_empty() && counts.is_empty() && generators.is_empty();
+    if let Err(failure) = hashes::apply(state, device, &changes, hashes_only) {
+        return fail(updates.len().saturating_sub(1), failure);
     }
     let begin_generators = || {
         let streams = generators.into_iter().map(|(id, stream)| (id, stream.map(|stream| *stream))).collect();

@@ -9,6 +9,7 @@ use hopwright_dataplane::{PortSet, StreamCounts};
 use hopwright_ir::MatchValue;
 use num_bigint::BigUint;
 
+use crate::hashes::Changed;
 use crate::idle::{Given, IdleTables};
 use crate::proto::{DataField, EntryScope, IdleTable, PreDeviceConfig};
 use crate::schema::Schema;
@@ -58,6 +59,8 @@ pub(crate) struct State {
     pub device: Vec<DataField>,
     /// Members that default entries run, by table.
     pub default_members: BTreeMap<u32, u32>,
+    /// Hashes that a controller has changed, by their ids.
+    pub hashes: BTreeMap<u32, Changed>,
     /// Which pipes share the entries of a table, where a controller has said so.
     pub scopes: BTreeMap<u32, EntryScope>,
     /// Masks of exact keys by table and key, where a controller has set them.
@@ -174,6 +177,7 @@ pub(crate) enum Change {
     PortMetadata((u32, u32), Option<Vec<DataField>>),
     Device(Vec<DataField>),
     DefaultMember(u32, Option<u32>),
+    Hash(u32, Changed),
     Scope(u32, EntryScope),
     KeyMasks(u32, BTreeMap<u32, BigUint>),
     Replication(PreDeviceConfig),
@@ -274,6 +278,7 @@ impl State {
             Change::PortMetadata(port, data) => set(&mut self.port_metadata, port, data),
             Change::Device(settings) => self.device = settings,
             Change::DefaultMember(table, member) => set(&mut self.default_members, table, member),
+            Change::Hash(id, changed) => drop(self.hashes.insert(id, changed)),
             Change::Scope(table, scope) => drop(self.scopes.insert(table, scope)),
             Change::KeyMasks(table, masks) => drop(self.key_masks.insert(table, masks)),
             Change::Replication(config) => self.replication = config,

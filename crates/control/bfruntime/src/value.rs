@@ -151,6 +151,7 @@ pub(crate) fn kept(field: &Field, given: &proto::DataField) -> Result<proto::Dat
         (_, Ty::Bool) => return Err(wrong(field, "a truth value")),
         (_, Ty::Float) => return Err(wrong(field, "a floating-point number")),
         (_, Ty::Text(_)) => return Err(wrong(field, "text")),
+        (_, Ty::Slices(_)) => return Err(wrong(field, "slices")),
         (_, Ty::Uint(_) | Ty::Bytes(_)) => return Err(wrong(field, "bytes")),
     };
     Ok(proto::DataField { field_id: field.id, value: Some(value) })

@@ -96,6 +96,11 @@ impl Model {
         &self.vdp
     }
 
+    /// Has other code for the same tables and objects from now on ([`VirtualDataPlane::recoded`]).
+    pub fn recode(&mut self, vdp: Arc<VirtualDataPlane>) {
+        self.vdp = vdp;
+    }
+
     /// The data plane's state. What writes it bypasses the model.
     pub fn control(&self) -> &Control {
         self.vdp.control()

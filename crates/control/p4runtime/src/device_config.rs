@@ -59,7 +59,7 @@ fn compile(config: &[u8], optimise: bool) -> Result<Compiled> {
         let pipeline =
             hopwright_bmv2::read(text, "program", optimise).map_err(|e| invalid(format!("BMv2's JSON: {e}")))?;
         let (diagnostics, sources) = (Diagnostics::new(), Arc::default());
-        return Ok(Compiled { pipeline: Some(pipeline), typed: None, diagnostics, sources });
+        return Ok(Compiled { pipeline: Some(pipeline), typed: None, hashes: Vec::new(), diagnostics, sources });
     }
     if value.get(PROGRAMS_FIELD).is_some() {
         return compile_programs(serde_json::from_value(value).map_err(no_bundle)?, optimise);

@@ -5,19 +5,21 @@ use std::sync::Arc;
 use ::bytes::Bytes;
 use hopwright_control::{Model, Schema, SharedModel, Translate, Update};
 use hopwright_dataplane::Digest;
+use hopwright_driver::Hashes;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tonic::Status;
 
 use crate::access::Caller;
 use crate::codec;
 use crate::device::{Device, lock, no_program};
-use crate::failure::{Failure, Result, denied, exhausted, invalid};
+use crate::failure::{Failure, Result, denied, exhausted, invalid, precondition, unimplemented};
 use crate::program::Program;
 use crate::proto::config::P4Info;
 use crate::proto::v1;
 use crate::read::{self, TablePage};
 use crate::role::Rights;
 use crate::service::Service;
+use crate::state::State;
 use v1::write_request::Atomicity;
 
 /// Digests that wait for a listener; further ones are lost to it.
@@ -185,6 +187,36 @@ impl Device {
         Ok(self.config()?.p4_device_config)
     }
 
+    /// Has the program compute these of its hashes as these configurations say, and all others as they are declared. The tables and
+    /// objects stay as they are; each packet is processed with all hashes as they were, or with all as they are then.
+    ///
+    /// # Errors
+    /// The device runs another program than that of this generation ([`Running`]), can only be read, or cannot run the program so; nothing
+    /// was changed then.
+    pub fn configure_hashes(&self, generation: u64, hashes: &Hashes) -> Result<()> {
+        self.check_writable()?;
+        let other = || precondition("the program has been replaced meanwhile");
+        let current = |state: &Option<State>| {
+            let state = state.as_ref().filter(|state| state.generation == generation)?;
+            Some((state.program.clone(), self.tenant().vdp()))
+        };
+        let (mut program, before) = current(&lock(&self.state)).ok_or_else(other)?;
+        // It is compiled while others use the device.
+        program.pipeline = Arc::new(program.with_hashes(hashes)?);
+        let changed = before.recoded(program.pipeline.clone());
+        let changed = changed.map_err(|error| unimplemented(error.text(&program.pipeline)))?;
+        let mut state = lock(&self.state);
+        let state = state.as_mut().filter(|state| state.generation == generation).ok_or_else(other)?;
+        if let Err(error) = self.tenant().recode(changed.clone()) {
+            // Workers that have taken it up already go back.
+            let _ = self.tenant().recode(before);
+            return Err(exhausted(error.to_string()));
+        }
+        state.program = program;
+        state.model.lock().recode(changed);
+        Ok(())
+    }
+
     /// Checks that the device can run a program, given as P4 text or a [`crate::Bundle`].
     ///
     /// # Errors
@@ -225,7 +257,7 @@ impl Device {
         let rights: Rights = self.elections().rights("");
         let decode = |_: &Schema, _: &mut Translate<'_>, update: &Update| {
             rights.check_write(update.entity.object())?;
-            codec::check_numbers(&update.entity)?;
+            codec::check_copies(&update.entity)?;
             Ok(update.clone())
         };
         self.apply(updates, packets.atomicity(), decode, last)

@@ -22,6 +22,7 @@ pub mod p4info;
 mod program;
 pub use hopwright_control::bytes;
 use hopwright_control::listing;
+pub use hopwright_driver::Hashes;
 pub use hopwright_protobuf as proto;
 mod read;
 mod registry;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 use ::bytes::Bytes;
 use hopwright_dataplane::externs::ExternTypes;
 use hopwright_dataplane::{BuildError, EngineKind, Executable, VirtualDataPlane};
-use hopwright_driver::Compiled;
+use hopwright_driver::{Compiled, Hashes};
 use hopwright_ir::Pipeline;
 use hopwright_sema::hir::TypedProgram;
 use hopwright_syntax::render;
@@ -177,6 +177,24 @@ impl Program {
         // What clients say of the objects is part of a program that is only known as a pipeline. Without a config nothing tells it apart.
         let alone = typed.is_none() || compilation.device_config.is_empty();
         Ok(if alone { Arc::new(compilation) } else { compilation.share() }.program())
+    }
+
+    /// Its pipeline with hashes as control planes have configured them.
+    ///
+    /// # Errors
+    /// The program is not known as P4 text, or the compiler does not support a configuration.
+    pub(crate) fn with_hashes(&self, hashes: &Hashes) -> Result<Pipeline> {
+        let unknown = || unimplemented("the hashes of this program cannot change: its text is not known");
+        if self.config.p4_device_config.is_empty() {
+            return Err(unknown());
+        }
+        let compiled = compile_device_config(&self.config.p4_device_config, true)?.with_hashes(hashes, true);
+        if compiled.typed.is_none() && compiled.pipeline.is_some() {
+            return Err(unknown());
+        }
+        let report = || unimplemented(render::render(&compiled.diagnostics, &compiled.sources, false));
+        let pipeline = compiled.pipeline.as_ref().ok_or_else(report)?;
+        Ok(Pipeline { name: self.pipeline.name.clone(), ..pipeline.clone() })
     }
 
     /// A data plane that runs it, with empty tables.

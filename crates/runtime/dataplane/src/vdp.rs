@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hopwright_interp::{Interp, Observer};
-use hopwright_ir::{ExternInstance, ExternKind, Pipeline, StmtKind, custom_crc, walk};
+use hopwright_ir::{ExternInstance, ExternKind, Pipeline, StmtKind, Table, custom_crc, walk};
 
 use crate::build_error::BuildError;
 use crate::control::Control;
@@ -36,6 +36,7 @@ pub enum EngineKind {
 pub struct VirtualDataPlane {
     // Dropped first: it points into the tables and externs.
     engine: Engine,
+    pipeline: Arc<Pipeline>,
     control: Arc<Control>,
     traces: Traces,
     observer: OnceLock<SharedObserver>,
@@ -98,7 +99,7 @@ impl VirtualDataPlane {
         control.attach(&device).map_err(|fault| BuildError::Program(fault.to_string()))?;
         let traces = Traces::new(control.domain());
         let (engine, control, observer) = (Engine::Offload(device), Arc::new(control), OnceLock::new());
-        Ok(Arc::new(VirtualDataPlane { engine, control, traces, observer }))
+        Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer }))
     }
 
     fn build(
@@ -117,11 +118,7 @@ impl VirtualDataPlane {
             EngineKind::Interp => {
                 let control = Control::new(&pipeline, types, || Ok(Digests::interpreted()))?;
                 let control = Arc::new(control);
-                let store = LiveStore::of_engine(&control);
-                let models = models_of(&pipeline, control.externs(), control.domain(), false);
-                let interp = Interp::with_store(pipeline, &models, store);
-                let interp = interp.map_err(|e| BuildError::Program(e.to_string()))?;
-                (Engine::Interp(Box::new(Mutex::new(interp))), control)
+                (interpreter(&pipeline, &control)?, control)
             }
             EngineKind::Jit => {
                 let mut compiled = None;
@@ -135,7 +132,34 @@ impl VirtualDataPlane {
             }
         };
         let traces = Traces::new(control.domain());
-        Ok(Arc::new(VirtualDataPlane { engine, control, traces, observer: OnceLock::new() }))
+        Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer: OnceLock::new() }))
+    }
+
+    /// Other code for the same tables and objects: that of the program after a change that is in its statements only. Both may run at the
+    /// same time. An observer does not see packets that run the other code.
+    ///
+    /// # Errors
+    /// The engine does not support the program, its tables and objects are others, or a device runs it.
+    pub fn recoded(&self, pipeline: Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, BuildError> {
+        let pipeline = with_parameters(pipeline);
+        let control = self.control.clone();
+        let others = || BuildError::Program("the program has other tables or objects than before".into());
+        if state_of(&pipeline) != state_of(control.pipeline()) {
+            return Err(others());
+        }
+        let engine = match &self.engine {
+            Engine::Offload(_) => return Err(BuildError::Program("the code of a device stays as it is".into())),
+            Engine::Interp(_) => interpreter(&pipeline, &control)?,
+            Engine::Jit(_) => {
+                let code = load_code(jit::compile)(&pipeline)?;
+                if !control.digests().is_of(&code.compiled.interface().digests) {
+                    return Err(others());
+                }
+                Engine::Jit(Box::new(MachineProgram::new(code, &control)?))
+            }
+        };
+        let traces = Traces::new(control.domain());
+        Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer: OnceLock::new() }))
     }
 
     /// Waits until all changes so far are made where the program runs. A device may take longer than the call that changes something.
@@ -161,7 +185,7 @@ impl VirtualDataPlane {
 
     /// The program.
     pub fn pipeline(&self) -> &Arc<Pipeline> {
-        self.control.pipeline()
+        &self.pipeline
     }
 
     /// The bytes that must be free in front of packets so that the program can add all that it may; `u32::MAX` if there is no
@@ -279,6 +303,28 @@ impl fmt::Debug for VirtualDataPlane {
             .field("engine", &self.engine_kind())
             .finish_non_exhaustive()
     }
+}
+
+fn interpreter(pipeline: &Arc<Pipeline>, control: &Arc<Control>) -> Result<Engine, BuildError> {
+    let store = LiveStore::of_engine(control);
+    let models = models_of(pipeline, control.externs(), control.domain(), false);
+    let interp = Interp::with_store(pipeline.clone(), &models, store);
+    let interp = interp.map_err(|e| BuildError::Program(e.to_string()))?;
+    Ok(Engine::Interp(Box::new(Mutex::new(interp))))
+}
+
+/// What tables and objects are like, and how code refers to them.
+fn state_of(pipeline: &Pipeline) -> Vec<String> {
+    let tables = pipeline.tables.iter().map(|table| {
+        let keys: Vec<_> = table.keys.iter().map(|key| (&key.name, key.kind, key.expr.ty)).collect();
+        let Table { name, actions, size, implementation, direct_counter, direct_meter, entry_cells, .. } = table;
+        let objects = (implementation, direct_counter, direct_meter, entry_cells, table.idle_timeout);
+        format!("{name} {keys:?} {actions:?} {size} {objects:?}")
+    });
+    let actions = pipeline.actions.iter().map(|action| format!("{} {:?}", action.name, action.params));
+    let objects = pipeline.externs.iter().map(|object| format!("{} {:?}", object.name, object.kind));
+    let sets = pipeline.value_sets.iter().map(|set| format!("{} {:?} {}", set.name, set.types, set.size));
+    tables.chain(actions).chain(objects).chain(sets).collect()
 }
 
 /// The program with registers for what control planes may change of its hashes.

@@ -21,7 +21,13 @@ pub(crate) fn print(source: &Source, markers: bool, file: Option<&Path>) -> Resu
     let (text, diagnostics) =
         hopwright_syntax::preprocess(&mut sources, &source.file, &compile::options(source), markers);
     let failed = diagnostics.has_errors();
-    compile::print_diagnostics(&Compiled { pipeline: None, typed: None, diagnostics, sources: sources.into() });
+    compile::print_diagnostics(&Compiled {
+        pipeline: None,
+        typed: None,
+        hashes: Vec::new(),
+        diagnostics,
+        sources: sources.into(),
+    });
     match file {
         Some(file) => {
             hopwright_host::files::replace(file, text.as_bytes())

@@ -2,10 +2,12 @@
 //!
 //! A CRC of data of a fixed width is linear: each bit of the result is the parity of some bits of the data, and a constant.
 //!
-//! Data of a CRC that are not whole bytes are filled up with zeros at their beginning. A result that is wider than the CRC repeats it: bit
-//! *i* is bit *i* modulo the CRC's width, unless a `CRCPolynomial` is not `extended`. That is what `dynamic_hash` of p4c's Tofino backend does.
+//! [`hopwright_ir::hash_object`] says what they compute. A control plane may have changed that ([`Configuration`]); hashes that are used in one
+//! place are described for it ([`HashObject`]).
 
-use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternArg, ExternFn, HashAlgorithm, SlotId, Type};
+use hopwright_ir::hash_object::{CRC8, CRC16, CRC32, CRC64, Configuration, Crc, Field, Function, HashObject, Part};
+use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternArg, ExternFn, HashAlgorithm, SlotId, Type, bits};
+use hopwright_opt::fold;
 use hopwright_sema::hir;
 use hopwright_source::Span;
 use num_bigint::BigUint;
@@ -16,58 +18,24 @@ use crate::externs::Arguments;
 use crate::value::{Value, binary};
 use crate::{Lowering, Reported, Result};
 
-/// What a `Hash` object computes.
-enum Function {
-    /// The data's last bits.
-    Identity,
-    /// A function of the IR with a result of this width.
-    Ir(HashAlgorithm, u32),
-    /// Another CRC.
-    Crc(Crc),
-    /// The exclusive or of words of this width.
-    Xor(u32),
-}
-
-impl Function {
-    fn is_crc(&self) -> bool {
-        matches!(self, Function::Crc(_) | Function::Ir(HashAlgorithm::Crc16 | HashAlgorithm::Crc32, _))
-    }
-}
-
-/// A CRC algorithm (the Rocksoft model). Bits of the data are taken from the first on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Crc {
+/// A use of a hash.
+#[derive(Clone, Copy)]
+struct HashUse {
+    function: Function,
+    /// Bits of the result.
     width: u32,
-    polynomial: u64,
-    initial: u64,
-    xor: u64,
-    /// Bytes are taken from their last bit on, and the result is reversed.
-    reflected: bool,
-    /// Wider results repeat it.
-    extended: bool,
+    /// The highest and the lowest of them that the program uses.
+    used: (u32, u32),
+    span: Span,
 }
 
-/// CRC-8/SMBUS.
-const CRC8: Crc = Crc { width: 8, polynomial: 0x07, initial: 0, xor: 0, reflected: false, extended: true };
-/// CRC-64/ECMA-182.
-const CRC64: Crc =
-    Crc { width: 64, polynomial: 0x42f0_e1eb_a9ea_3693, initial: 0, xor: 0, reflected: false, extended: true };
-
-impl Crc {
-    /// The CRC of bytes.
-    fn of(&self, data: &[u8]) -> u64 {
-        let mask = u64::MAX >> (64 - self.width);
-        let mut crc = self.initial & mask;
-        for byte in data {
-            let byte = if self.reflected { byte.reverse_bits() } else { *byte };
-            for bit in (0..8).rev() {
-                let out = (crc >> (self.width - 1) & 1) ^ u64::from(byte >> bit & 1);
-                crc = (crc << 1 & mask) ^ if out == 1 { self.polynomial & mask } else { 0 };
-            }
-        }
-        let crc = if self.reflected { crc.reverse_bits() >> (64 - self.width) } else { crc };
-        crc ^ (self.xor & mask)
+/// Some bits of a number.
+fn part(of: &Expr, hi: u32, lo: u32) -> Expr {
+    if lo == 0 && hi + 1 == of.ty.width() {
+        return of.clone();
     }
+    let kind = ExprKind::Slice { arg: Box::new(of.clone()), hi, lo };
+    Expr { kind, ty: Type::Bits(hi + 1 - lo), span: of.span }
 }
 
 impl Lowering<'_> {
@@ -78,41 +46,130 @@ impl Lowering<'_> {
         call: &hir::Call,
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
-        let span = call.span;
+        let (span, used) = (call.span, self.hash_slice.take());
         let hash = &self.program[object];
         let result = ty.or(hash.type_args.first()).ok_or(Reported)?;
         let Some(Type::Bits(width)) = self.scalar_type(result) else {
             return Err(self.unsupported(span, "a hash that is no number"));
         };
-        let function = self.hash_function(hash)?;
+        let declared = self.hash_function(hash)?;
         let data = Arguments::new(self, call)?.at(0)?;
         let value = self.value(data)?;
         let mut fields = Vec::new();
         self.flatten(&value, data.span, &mut fields)?;
-        self.symmetric_data(hash, data, &mut fields)?;
         if fields.iter().all(|field| field.ty.width() == 0) {
             return Err(self.unsupported(span, "a hash of nothing"));
         }
+        let used = used.unwrap_or((width.saturating_sub(1), 0));
+        self.describe(hash, data, &fields, HashUse { function: declared, width, used, span });
+        let configuration = self.hashes.get(&hash.name).cloned().unwrap_or_default();
+        let fields = match &configuration.parts {
+            Some(parts) => self.configured_data(parts, fields, span)?,
+            None => {
+                self.symmetric_data(hash, data, &mut fields)?;
+                fields
+            }
+        };
+        let function = configuration.function.unwrap_or(declared);
+        let whole = self.configured(&configuration, function, fields, HashUse { function, width, used, span })?;
+        Ok(Some(Value::Scalar(whole)))
+    }
+
+    /// The result of a hash with its seed, and rotated.
+    fn configured(
+        &mut self,
+        configuration: &Configuration,
+        function: Function,
+        fields: Vec<Expr>,
+        HashUse { width, used: (high, low), span, .. }: HashUse,
+    ) -> Result<Expr> {
+        let (ty, count) = (Type::Bits(width), fields.iter().map(|field| field.ty.width()).sum::<u32>());
+        let mut whole = match count {
+            0 => Expr::constant(0u32, ty, span),
+            _ => self.function_of(function, fields, width, span)?,
+        };
+        if let Some(seed) = configuration.seed {
+            let zeros = if count == 0 { BigUint::ZERO } else { function.of(&BigUint::ZERO, count, width) };
+            let seed = bits::truncate(zeros ^ BigUint::from(seed), width);
+            whole = binary(BinaryOp::Xor, whole, Expr::constant(seed, ty, span), ty, span);
+        }
+        let by = (configuration.rotate % u64::from(high - low + 1)) as u32;
+        if by == 0 {
+            return Ok(whole);
+        }
+        let whole = self.freeze(whole);
+        let parts = [(width, high + 1), (high + 1 - by, low), (high + 1, high + 1 - by), (low, 0)];
+        let parts = parts.into_iter().filter(|(above, from)| above > from);
+        let parts = parts.map(|(above, from)| part(&whole, above - 1, from));
+        let joined = parts.reduce(|above, below| {
+            let ty = Type::Bits(above.ty.width() + below.ty.width());
+            binary(BinaryOp::Concat, above, below, ty, span)
+        });
+        Ok(joined.unwrap_or(whole))
+    }
+
+    fn function_of(&mut self, function: Function, mut fields: Vec<Expr>, width: u32, span: Span) -> Result<Expr> {
         let (hashed, repeats) = match function {
             Function::Identity => (self.joined_fields(fields, span)?, false),
-            Function::Ir(algorithm, own) => {
-                let crc = function.is_crc();
-                if crc {
-                    fill_up(&mut fields, span);
-                }
-                (self.ir_hash(algorithm, own.min(width), fields, span), crc)
-            }
-            Function::Crc(crc) => {
-                let data = self.joined_fields(fields, span)?;
-                (self.crc(crc, data, span), crc.extended)
-            }
+            Function::Random => (self.ir_hash(HashAlgorithm::Random, width.min(64), fields, span), false),
+            Function::Xor(16) => (self.ir_hash(HashAlgorithm::Xor16, width.min(16), fields, span), false),
             Function::Xor(word) => {
                 let data = self.joined_fields(fields, span)?;
                 (self.xor_of_words(word, data, span), false)
             }
+            Function::Crc(crc) => match crc.algorithm() {
+                Some(algorithm) => {
+                    fill_up(&mut fields, span);
+                    (self.ir_hash(algorithm, width.min(crc.width), fields, span), crc.extended)
+                }
+                None => {
+                    let data = self.joined_fields(fields, span)?;
+                    (self.crc(crc, data, span), crc.extended)
+                }
+            },
         };
         let whole = if repeats { self.repeated(hashed, width, span) } else { hashed };
-        Ok(Some(Value::Scalar(self.cast(whole, Type::Bits(width), span)?)))
+        self.cast(whole, Type::Bits(width), span)
+    }
+
+    /// The data of a hash that a control plane has configured.
+    fn configured_data(&mut self, parts: &[Part], fields: Vec<Expr>, span: Span) -> Result<Vec<Expr>> {
+        let mut numbers = Vec::with_capacity(fields.len());
+        for field in fields {
+            let ty = Type::Bits(field.ty.width());
+            let number = self.cast(field, ty, span)?;
+            numbers.push(self.freeze(number));
+        }
+        let wrong = |it: &Part| numbers.get(it.field).is_none_or(|number| it.low + it.width > number.ty.width());
+        if parts.iter().any(|it| wrong(it) || it.width == 0) {
+            return Err(self.unsupported(span, "such a configuration of this hash"));
+        }
+        let value = |it: Part| part(&numbers[it.field], it.low + it.width - 1, it.low);
+        let sum = |(it, with): (Part, Option<Part>)| match with.filter(|with| with.width == it.width) {
+            Some(with) => binary(BinaryOp::Xor, value(it), value(with), Type::Bits(it.width), span),
+            None => value(it),
+        };
+        Ok(Configuration::sorted(parts).into_iter().map(sum).collect())
+    }
+
+    /// Keeps the description of a hash, unless it is used in several places: then there is none.
+    fn describe(&mut self, hash: &hir::Object, data: &hir::Expr, fields: &[Expr], at: HashUse) {
+        let HashUse { function, width, used, span } = at;
+        let mut names = Vec::new();
+        self.program.scalar_names(data, &mut names);
+        names.resize(fields.len(), String::new());
+        let field = |(name, field): (String, &Expr)| {
+            let constant = fold::folded(field.clone()).as_const().cloned();
+            Field { name, width: field.ty.width(), constant }
+        };
+        let fields: Vec<Field> = names.into_iter().zip(fields).map(field).collect();
+        let symmetric = self.symmetric_pairs(hash, &fields);
+        let object = HashObject { name: hash.name.clone(), fields, symmetric, function, width, used };
+        match self.described_hashes.get_mut(&hash.name) {
+            Some((place, described)) if *place != span => *described = None,
+            Some(_) => {}
+            None => drop(self.described_hashes.insert(hash.name.clone(), (span, Some(object)))),
+        }
     }
 
     fn hash_function(&mut self, hash: &hir::Object) -> Result<Function> {
@@ -120,13 +177,13 @@ impl Lowering<'_> {
         let polynomial = hash.args.get(1).and_then(object_of).map(|id| &self.program[id]);
         Ok(match (name, polynomial) {
             ("IDENTITY", _) => Function::Identity,
-            ("CRC16", _) => Function::Ir(HashAlgorithm::Crc16, 16),
-            ("CRC32", _) => Function::Ir(HashAlgorithm::Crc32, 32),
-            ("XOR16", _) => Function::Ir(HashAlgorithm::Xor16, 16),
-            ("RANDOM", _) => Function::Ir(HashAlgorithm::Random, 64),
+            ("RANDOM", _) => Function::Random,
             ("CRC8", _) => Function::Crc(CRC8),
+            ("CRC16", _) => Function::Crc(CRC16),
+            ("CRC32", _) => Function::Crc(CRC32),
             ("CRC64", _) => Function::Crc(CRC64),
             ("XOR8", _) => Function::Xor(8),
+            ("XOR16", _) => Function::Xor(16),
             ("XOR32", _) => Function::Xor(32),
             ("CUSTOM", Some(polynomial)) => Function::Crc(self.crc_of(polynomial)?),
             _ => {
@@ -281,23 +338,5 @@ fn fill_up(fields: &mut Vec<Expr>, span: Span) {
     let missing = bits.next_multiple_of(8) - bits;
     if missing > 0 {
         fields.insert(0, Expr::constant(0u32, Type::Bits(missing), span));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The check values of the catalogue of parametrised CRC algorithms.
-    #[test]
-    fn crcs_of_the_usual_nine_digits() {
-        let of = |width, polynomial, initial, xor, reflected| {
-            Crc { width, polynomial, initial, xor, reflected, extended: true }.of(b"123456789")
-        };
-        assert_eq!(CRC8.of(b"123456789"), 0xf4);
-        assert_eq!(CRC64.of(b"123456789"), 0x6c40_df5f_0b49_7347);
-        assert_eq!(of(16, 0x1021, 0xffff, 0, false), 0x29b1);
-        assert_eq!(of(16, 0x8005, 0, 0, true), 0xbb3d);
-        assert_eq!(of(32, 0x04c1_1db7, 0xffff_ffff, 0xffff_ffff, true), 0xcbf4_3926);
     }
 }

@@ -4,6 +4,7 @@
 //! is the function that p4c's Tofino backend configures for the device, and not the CRC of the data. As there, only CRCs can be symmetric,
 //! both names must be fields of the data, and have the same width. A hash of an action selector has the selector keys of its table as data.
 
+use hopwright_ir::hash_object::Field;
 use hopwright_ir::{BinaryOp, Expr, MatchKind, TableId, Type};
 use hopwright_sema::hir;
 
@@ -41,6 +42,19 @@ impl Lowering<'_> {
         let keys = self.tables[id.index()].keys.iter_mut().filter(|key| is_selector(key));
         keys.zip(fields).for_each(|(key, field)| key.expr = field);
         Ok(())
+    }
+
+    /// The fields that the annotations of a hash name, as far as they are right.
+    pub(super) fn symmetric_pairs(&self, hash: &hir::Object, fields: &[Field]) -> Vec<(usize, usize)> {
+        let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
+        let annotations = hash.annotations.iter().filter(|a| a.name == "symmetric");
+        let pair = |annotation: &hir::Annotation| match annotation.args.as_slice() {
+            [hir::AnnotationArg::String(first), hir::AnnotationArg::String(second)] => {
+                Some((position(&names, first)?, position(&names, second)?))
+            }
+            _ => None,
+        };
+        annotations.filter_map(pair).collect()
     }
 
     /// Makes fields with these names symmetric, as the annotations of a hash say.

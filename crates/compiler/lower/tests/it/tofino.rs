@@ -1,5 +1,13 @@
 //! What objects of Tofino programs are refused, and with which message.
 
+use std::sync::Arc;
+
+use hopwright_driver::{Compiled, Hashes};
+use hopwright_interp::Interp;
+use hopwright_ir::hash::Random;
+use hopwright_ir::hash_object::{CRC8, CRC32, CRC64, Configuration, Crc, Function, HashObject, Part};
+use num_bigint::BigUint;
+
 use crate::programs::compile;
 
 /// A program with these objects in its ingress control, and statements.
@@ -77,6 +85,79 @@ fn symmetric_hashes_that_cannot_be() {
     let unequal = "@symmetric(\"hdr.h.a\", \"hdr.h.c\")";
     assert_eq!(hash(unequal, "CRC16"), format!("E0310 symmetric fields have the same width: {unequal}"));
     compiles(&format!("{fields} Hash<bit<16>>(HashAlgorithm_t.CRC16) h;"), "hdr.h.c = h.get(hdr.h);");
+}
+
+/// Some slices of fields of these widths, some of them symmetric.
+fn some_parts(random: &mut Random, widths: &[u32]) -> Vec<Part> {
+    let mut below = |bound: u32| (random.next_u64() % u64::from(bound)) as u32;
+    let mut parts: Vec<Part> = Vec::new();
+    for (field, width) in widths.iter().enumerate() {
+        let low = below(*width);
+        let mut part = Part { field, low, width: 1 + below(width - low), order: u64::from(1 + below(9)) };
+        let with: Vec<&Part> = parts.iter().filter(|other| other.order == part.order).collect();
+        match with.as_slice() {
+            [] => {}
+            [one] => part = Part { low: 0, width: one.width.min(*width), ..part },
+            _ => continue,
+        }
+        if with.iter().all(|other| other.width == part.width) && below(5) != 0 {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// What a control plane configures is what a packet has, and what is computed for a control plane.
+#[test]
+fn configured_hashes_are_those_that_are_computed() {
+    let objects = "Hash<bit<40>>(HashAlgorithm_t.CRC16) h; Hash<bit<16>>(HashAlgorithm_t.CRC8) two; Hash<bit<8>>(HashAlgorithm_t.CRC8) none;";
+    let apply = "hdr.h.a = h.get({ hdr.h.a, hdr.h.b, hdr.h.c[11:0], 7w5, hdr.h.d })[35:4]; t.ucast_egress_port = 1;
+        if (hdr.h.d == 1) { meta.m = (bit<32>) two.get({ hdr.h.a }); } else { meta.m = (bit<32>) two.get({ hdr.h.b }); }";
+    let whole = || compile(&program(objects, apply), true);
+    let compiled = whole();
+    let [hash] = compiled.hashes.as_slice() else { panic!("one hash: {:?}", compiled.hashes) };
+    let names: Vec<&str> = hash.fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!((names, hash.used), (vec!["hdr.h.a", "hdr.h.b", "hdr.h.c[11:0]", "", "hdr.h.d"], (35, 4)));
+    assert_eq!(hash.fields[3].constant, Some(BigUint::from(5u32)));
+    let widths: Vec<u32> = hash.fields.iter().map(|field| field.width).collect();
+    let mut random = Random::new(4);
+    let functions = [
+        None,
+        Some(Function::Identity),
+        Some(Function::Random),
+        Some(Function::Xor(16)),
+        Some(Function::Xor(40)),
+        Some(Function::Crc(CRC8)),
+        Some(Function::Crc(Crc { extended: false, ..CRC32 })),
+        Some(Function::Crc(CRC64)),
+        Some(Function::Crc(Crc { width: 12, polynomial: 0x80f, initial: 5, xor: 9, reflected: true, extended: true })),
+    ];
+    for (round, function) in functions.into_iter().cycle().take(36).enumerate() {
+        let parts = (round % 4 != 0).then(|| some_parts(&mut random, &widths));
+        let seed = (round % 3 == 0).then(|| random.next_u64() >> 24);
+        let configuration = Configuration { parts, function, seed, rotate: random.next_u64() % 70 };
+        let hashes = Hashes::from([(hash.name.clone(), configuration.clone())]);
+        let changed = whole().with_hashes(&hashes, round % 2 == 0);
+        for _ in 0..3 {
+            let numbers = [random.next_u64() as u32, random.next_u64() as u32, random.next_u64() as u32 & 0xff_ffff];
+            assert_eq!(hashed(&changed, numbers), computed(hash, &configuration, numbers), "{configuration:?}");
+        }
+    }
+}
+
+/// `hdr.h.a` of a packet with these numbers in `a`, in `b`, and in `c` and `d` behind each other.
+fn hashed(compiled: &Compiled, numbers: [u32; 3]) -> BigUint {
+    let pipeline = compiled.pipeline.clone().unwrap_or_else(|| panic!("{}", compiled.report(false)));
+    let mut packet: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+    packet.remove(8);
+    packet.resize(64, 0);
+    let output = Interp::new(Arc::new(pipeline)).expect("no named externs").process(&packet, 1, 0);
+    BigUint::from_bytes_be(&output.sent[0].bytes[..4])
+}
+
+fn computed(hash: &HashObject, configuration: &Configuration, [a, b, rest]: [u32; 3]) -> BigUint {
+    let values = [a, b, rest >> 8 & 0xfff, 5, rest & 0xff].map(BigUint::from);
+    hash.compute(configuration, &values) >> 4u32
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::hashes::slice;
+
 use super::{Action, Digest, Field, FilterKind, Key, Matching, MeterUnit, Object, Table, Ty, field};
 
 /// The document of these tables and digests.
@@ -32,6 +34,9 @@ fn table(t: &Table) -> Value {
         }
         if let Object::Match { .. } = t.object {
             object.insert("has_const_default_action".into(), t.const_default.into());
+        }
+        if let Object::HashResult(_) = t.object {
+            object.insert("read_only".into(), true.into());
         }
     }
     value
@@ -83,6 +88,10 @@ fn kind(t: &Table) -> &'static str {
         Object::Filter(FilterKind::Wred) => "Wred",
         Object::ValueSet => "ParserValueSet",
         Object::RegisterParam => "RegisterParam",
+        Object::HashFields(_) => "DynHashConfigure",
+        Object::HashAlgorithm(_) => "DynHashAlgorithm",
+        Object::HashResult(_) => "DynHashCompute",
+        Object::SelectedMember { .. } => "SelectorGetMember",
         Object::Device => "DevConfigure",
         Object::PortMetadata { .. } => "PortMetadata",
         Object::MulticastGroups => "PreMgid",
@@ -143,7 +152,24 @@ fn singleton(f: &Field) -> Value {
 fn plain(f: &Field) -> Value {
     let annotations: Vec<Value> =
         f.annotation.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-    json!({"id": f.id, "name": f.name, "repeated": f.repeated, "annotations": annotations, "type": ty(f.ty)})
+    let mut value = json!({"id": f.id, "name": f.name, "repeated": f.repeated, "annotations": annotations});
+    let (key, kind) = match f.ty {
+        Ty::Slices(width) => ("container", slice(width).iter().map(with_default).collect()),
+        other => ("type", ty(other)),
+    };
+    if let Some(object) = value.as_object_mut() {
+        object.insert(key.into(), kind);
+    }
+    value
+}
+
+/// A part of a slice, with the value that it has if it is left out.
+fn with_default((f, value): &(Field, Option<u32>)) -> Value {
+    let mut whole = singleton(f);
+    if let (Some(value), Some(object)) = (value, whole["singleton"]["type"].as_object_mut()) {
+        object.insert("default_value".into(), (*value).into());
+    }
+    whole
 }
 
 fn action(a: &Action) -> Value {
@@ -173,6 +199,8 @@ fn ty(ty: Ty) -> Value {
         Ty::Uint(bits) => json!({"type": format!("uint{bits}")}),
         Ty::Bool => json!({"type": "bool"}),
         Ty::Float => json!({"type": "float"}),
+        // They are containers.
+        Ty::Slices(_) => Value::Null,
         Ty::Text([]) => json!({"type": "string"}),
         Ty::Text(choices) => json!({"type": "string", "choices": choices}),
     }

@@ -11,8 +11,10 @@ mod several;
 
 pub(crate) use json::operations;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+
+use hopwright_ir::hash_object::HashObject;
 
 /// Ids of fields that objects of one kind have in common. Ids of keys, parameters and registers' members are smaller.
 pub(crate) mod field {
@@ -48,6 +50,16 @@ pub(crate) mod field {
     pub(crate) const WRED_PROBABILITY: u32 = 65567;
     pub(crate) const INGRESS_PORT: u32 = 65574;
     pub(crate) const PORT_METADATA: u32 = 65575;
+    pub(crate) const HASH_ROTATE: u32 = 65576;
+    pub(crate) const HASH_SEED: u32 = 65577;
+    pub(crate) const HASH_MSB: u32 = 65578;
+    pub(crate) const HASH_EXTEND: u32 = 65579;
+    pub(crate) const HASH_PRE_DEFINED: u32 = 65580;
+    pub(crate) const HASH_USER_DEFINED: u32 = 65581;
+    pub(crate) const HASH_VALUE: u32 = 65582;
+    pub(crate) const HASH_START_BIT: u32 = 65583;
+    pub(crate) const HASH_LENGTH: u32 = 65584;
+    pub(crate) const HASH_ORDER: u32 = 65585;
 }
 
 /// A program of a device.
@@ -69,6 +81,8 @@ pub(crate) struct Schema {
     pub programs: Vec<Program>,
     pub tables: Vec<Table>,
     pub digests: Vec<Digest>,
+    /// Hashes that controllers can change, by their ids in P4Info.
+    pub hashes: BTreeMap<u32, HashObject>,
     /// Registers of the architecture: which ports lead back, which nodes have which level-1 exclusion id, and which ports which
     /// level-2 exclusion ids.
     pub loopback_register: Option<u32>,
@@ -93,6 +107,7 @@ impl Schema {
             programs,
             tables,
             digests,
+            hashes: BTreeMap::new(),
             loopback_register,
             exclusion_register,
             pruning_register,
@@ -191,6 +206,14 @@ pub(crate) enum Object {
     ValueSet,
     /// The one cell of a register that register actions read.
     RegisterParam,
+    /// What the hash with this id hashes, what it computes, and the result for given values.
+    HashFields(u32),
+    HashAlgorithm(u32),
+    HashResult(u32),
+    /// The member of a group of the action profile with this id that a hash selects.
+    SelectedMember {
+        profile: u32,
+    },
     /// The register with this id and cells of this many bits, by port. Without one the program does not look at port metadata.
     PortMetadata {
         register: Option<u32>,
@@ -308,13 +331,15 @@ pub(crate) enum Ty {
     Float,
     /// One of these words; any text if there are none.
     Text(&'static [&'static str]),
+    /// Slices of a field of this many bits, each with its place in an order.
+    Slices(u32),
 }
 
 impl Ty {
     /// Bits of a number.
     pub(crate) fn bits(self) -> u32 {
         match self {
-            Ty::Bytes(bits) | Ty::Uint(bits) => bits,
+            Ty::Bytes(bits) | Ty::Uint(bits) | Ty::Slices(bits) => bits,
             Ty::Bool | Ty::Float | Ty::Text(_) => 1,
         }
     }

@@ -1,14 +1,18 @@
 //! The tables of a program, from its P4Info. Ids are those of P4Info, except for objects that P4Info knows as one and BfRuntime
 //! as two.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use hopwright_ir::hash_object::HashObject;
 use hopwright_p4runtime::proto::config::{
     self as p4, P4DataTypeSpec, P4Info, action_ref, match_field, meter_spec, p4_bitstring_like_type_spec as bits,
     p4_data_type_spec::TypeSpec, p4_new_type_spec::Representation,
 };
 
 use prost::Message;
+
+use crate::hashes;
 
 use super::{
     Action, Digest, DirectRegister, Field, FilterKind, Generation, Key, Matching, MeterUnit, Object, Program, Schema,
@@ -17,6 +21,13 @@ use super::{
 
 /// The prefix of ids of action selectors, whose members have the id of P4Info.
 const SELECTOR: u32 = 0x82 << 24;
+/// Those of the members that hashes select, and of the tables of a hash.
+const SELECTED_MEMBER: u32 = 0x9a << 24;
+const HASH_FIELDS: u32 = 0x95 << 24;
+const HASH_RESULT: u32 = 0x96 << 24;
+const HASH_ALGORITHM: u32 = 0x97 << 24;
+/// The part of an id that is not its kind.
+const NUMBER: u32 = 0xff_ffff;
 /// The register of port metadata, by port.
 const PORT_METADATA_REGISTER: &str = "port_metadata";
 /// The register of ports that lead back to ingress, that of level-1 exclusion ids by replication id, and that of ports by level-2
@@ -40,11 +51,13 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
     let pipes = pipelines.iter().map(|pipeline| pipeline.pipes.len()).sum::<usize>().max(1) as u32;
     let generation = generation(info);
     let (mut programs, mut tables, mut digests) = (Vec::new(), Vec::new(), Vec::new());
+    let mut hashes = BTreeMap::new();
     for part in several::parts(name, info, pipelines) {
         let (first_table, first_digest) = (tables.len(), digests.len());
         let builder = Builder { info: &part.info, pipelines: part.pipelines, prefix: &part.prefix };
         tables.extend(builder.tables(generation));
         digests.extend(builder.info.digests.iter().filter_map(|d| builder.digest(d)));
+        hashes.extend(builder.hashes());
         programs.push(Program {
             name: part.name,
             tables: first_table..tables.len(),
@@ -64,6 +77,7 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
         global_rid_register: register(GLOBAL_RID_REGISTER),
         pipes,
         generation,
+        hashes,
         ..schema
     }
 }
@@ -201,6 +215,7 @@ impl Builder<'_> {
         tables.extend(info.registers.iter().filter_map(|r| self.register(r)));
         tables.extend(self.filters().filter_map(|(kind, preamble)| self.filter(kind, preamble)));
         tables.extend(info.value_sets.iter().filter_map(|v| self.value_set(v)));
+        tables.extend(self.hashes().flat_map(|(id, hash)| self.hash_tables(id, &hash)));
         let bits = if generation.is_some_and(|generation| generation.device == "tf2") { 192 } else { 64 };
         tables.extend(self.port_metadata(bits));
         tables
@@ -332,7 +347,21 @@ impl Builder<'_> {
             Field::new(field::MAX_GROUP_SIZE, "$MAX_GROUP_SIZE", Ty::Uint(32)),
         ];
         groups.depends_on = vec![preamble.id];
-        vec![members, groups]
+        let mut selected = self.base(preamble, Object::SelectedMember { profile: preamble.id }, 1);
+        selected.id = SELECTED_MEMBER | preamble.id & NUMBER;
+        selected.name.push_str("_get_member");
+        let number = |id, name: &str| Key {
+            id,
+            name: name.into(),
+            matching: Matching::Exact,
+            ty: Ty::Uint(64),
+            mandatory: true,
+        };
+        selected.keys =
+            vec![number(field::SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID"), number(field::HASH_VALUE, "hash_value")];
+        selected.data = vec![Field::new(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", Ty::Uint(64))];
+        selected.depends_on = vec![groups.id];
+        vec![members, groups, selected]
     }
 
     fn index(&self, id: u32, name: &str) -> Vec<Key> {
@@ -388,6 +417,35 @@ impl Builder<'_> {
         };
         table.data = kind.fields();
         Some(table)
+    }
+
+    /// The hashes that controllers can change, by their ids, with the names that the data plane calls them.
+    fn hashes(&self) -> impl Iterator<Item = (u32, HashObject)> {
+        let instances = self.info.externs.iter().filter(|e| e.extern_type_name == "Hash").flat_map(|e| &e.instances);
+        instances.filter_map(|instance| {
+            let preamble = instance.preamble.as_ref()?;
+            let name = format!("{}{}", self.prefix, preamble.name);
+            Some((preamble.id, HashObject::from_annotations(&name, &preamble.annotations)?))
+        })
+    }
+
+    /// The tables of a hash.
+    fn hash_tables(&self, id: u32, hash: &HashObject) -> Vec<Table> {
+        let name = hash.name.strip_prefix(self.prefix).unwrap_or(&hash.name);
+        let table = |kind: u32, last: &str, object| {
+            let preamble = p4::Preamble { id: kind | id & NUMBER, name: name.into(), ..Default::default() };
+            let table = self.base(&preamble, object, 1);
+            let depends_on = if kind == HASH_FIELDS { Vec::new() } else { vec![HASH_FIELDS | id & NUMBER] };
+            Table { name: format!("{}.{last}", table.name), depends_on, ..table }
+        };
+        let mut algorithm = table(HASH_ALGORITHM, "algorithm", Object::HashAlgorithm(id));
+        (algorithm.data, algorithm.actions) = (hashes::settings(), hashes::actions());
+        let mut fields = table(HASH_FIELDS, "configure", Object::HashFields(id));
+        fields.data = hashes::containers(hash);
+        let mut result = table(HASH_RESULT, "compute", Object::HashResult(id));
+        result.keys = hashes::keys(hash);
+        result.data = vec![Field::new(field::HASH_VALUE, "hash_value", Ty::Bytes(hash.width)).read_only()];
+        vec![algorithm, fields, result]
     }
 
     /// Whether an object has a cell for each entry of a table.

@@ -20,12 +20,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hopwright_control::entity::{Action, Call, DefaultEntry, Entry, Key};
 use hopwright_control::{Entity, EntryKey, Operation, Target, Update};
 use hopwright_dataplane::{PortSet, Stream, StreamCounts, VirtualDataPlane};
+use hopwright_ir::hash_object::HashObject;
 use hopwright_ir::{ExternId, MatchValue};
 use hopwright_p4runtime::Device;
 use num_bigint::BigUint;
 
 use crate::attributes;
 use crate::failure::{Result, invalid, not_found, unimplemented};
+use crate::hashes::{self, Changed};
 use crate::proto::{self, key_field::MatchType, table_entry, update};
 use crate::schema::{Field, Key as KeyField, Matching, Object, Schema, Table, field, operations};
 use crate::state::{Change, PIPES, State};
@@ -119,6 +121,11 @@ pub(crate) fn effects(
                 Object::Register => request.register(),
                 Object::Filter(kind) => request.filter(kind),
                 Object::RegisterParam => request.register_param(),
+                Object::HashFields(id) => request.hash(id, |hash| hashes::configured(table, hash.1, kind, entry)),
+                Object::HashAlgorithm(id) => {
+                    request.hash(id, |(object, changed)| hashes::algorithm(table, object, changed, kind, entry))
+                }
+                Object::HashResult(_) | Object::SelectedMember { .. } => Err(request.unsupported()),
                 Object::PortMetadata { register, bits } => request.port_metadata(register, bits),
                 Object::Device => request.device_settings(),
                 Object::MulticastNodes => request.node(),
@@ -208,6 +215,16 @@ impl<'r> Request<'r> {
     fn unsupported(&self) -> hopwright_p4runtime::Failure {
         let kind = self.kind.as_str_name();
         unimplemented(format!("{kind} is not supported in `{}`", self.table.name))
+    }
+
+    /// Changes a hash, of which there is the default entry only.
+    fn hash(&self, id: u32, change: impl FnOnce((&HashObject, &Changed)) -> Result<Changed>) -> Result<Effects> {
+        if !self.entry.is_default_entry {
+            return Err(invalid(format!("`{}` has a default entry only", self.table.name)));
+        }
+        let hash = self.state.schema.hashes.get(&id).ok_or_else(|| not_found("there is no such hash"))?;
+        let before = self.state.hashes.get(&id).cloned().unwrap_or_default();
+        Ok(Effects::new(Vec::new(), vec![Change::Hash(id, change((hash, &before))?)]))
     }
 
     fn match_entry(&self) -> Result<Effects> {

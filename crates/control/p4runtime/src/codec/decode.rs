@@ -38,10 +38,20 @@ pub(crate) fn update(schema: &Schema, translate: &mut Translate<'_>, message: &v
 ///
 /// # Errors
 /// A number is zero, or a copy is there twice.
-pub(crate) fn check_numbers(entity: &Entity) -> Result<()> {
+fn check_numbers(entity: &Entity) -> Result<()> {
     match entity {
         Entity::Member { id: 0, .. } => Err(invalid("a member has a number above zero")),
         Entity::Group { id: 0, .. } => Err(invalid("a group has a number above zero")),
+        other => check_copies(other),
+    }
+}
+
+/// The part of it that is not P4Runtime's only: members and groups of other protocols are numbered from zero.
+///
+/// # Errors
+/// A clone session is zero, or a copy is there twice.
+pub(crate) fn check_copies(entity: &Entity) -> Result<()> {
+    match entity {
         Entity::CloneSession(0, _) => Err(invalid("clone sessions are numbered from 1 to 32767")),
         Entity::Multicast(_, MulticastGroup { copies, .. }) | Entity::CloneSession(_, CloneSession { copies, .. }) => {
             let mut seen = HashSet::new();

@@ -5,6 +5,6 @@ mod digest;
 mod encode;
 mod packet;
 
-pub(crate) use decode::{action, check_numbers, entity, fields, index, update};
+pub(crate) use decode::{action, check_copies, entity, fields, index, update};
 pub(crate) use encode::{Encode, counted, digest_config, rates, set_metadata};
 pub(crate) use packet::{packet_in, packet_out};

@@ -235,7 +235,10 @@ fn adopt_units(pipeline: &mut Pipeline, info: &p4::P4Info) {
 pub fn of_compiled(compiled: &hopwright_driver::Compiled) -> Option<std::result::Result<p4::P4Info, P4InfoError>> {
     let pipeline = compiled.pipeline.as_ref()?;
     Some(match &compiled.typed {
-        Some(typed) => super::of(typed, pipeline),
+        Some(typed) => super::of(typed, pipeline).map(|mut info| {
+            info.externs.extend(super::tofino::hashes(&compiled.hashes));
+            info
+        }),
         None => of_pipeline(pipeline),
     })
 }

@@ -1,6 +1,9 @@
-//! What controllers of Tofino programs want to know, and P4Info has no messages for: pipelines, and port metadata of their parsers.
+//! What controllers of Tofino programs want to know, and P4Info has no messages for: pipelines, port metadata of their parsers, and hashes.
 //! BfRuntime reads it.
 
+use std::collections::BTreeSet;
+
+use hopwright_ir::hash_object::HashObject;
 use hopwright_ir::{P4Id, P4Kind};
 use hopwright_sema::hir;
 use hopwright_sema::reached::Reached;
@@ -12,6 +15,22 @@ use super::{Builder, p4};
 const BLOCKS: usize = 6;
 /// The type of the ids of port metadata, in the range for extern objects that P4Runtime does not know.
 const PORT_METADATA: u32 = 0x90;
+/// That of hashes.
+const HASH: u32 = 0x8f;
+
+/// The hashes that control planes can change.
+pub(super) fn hashes(all: &[HashObject]) -> Option<p4::Extern> {
+    let mut used = BTreeSet::new();
+    let instance = |hash: &HashObject| {
+        let number = P4Id::of_name(P4Kind::Register, &hash.name, |id| used.insert(id)).0 & P4Id::NUMBER;
+        let name = hash.name.clone();
+        let (id, alias, annotations) = (HASH << 24 | number, name.clone(), hash.annotations());
+        let preamble = Some(p4::Preamble { id, alias, name, annotations, ..Default::default() });
+        p4::ExternInstance { preamble, info: None }
+    };
+    let instances: Vec<p4::ExternInstance> = all.iter().map(instance).collect();
+    (!instances.is_empty()).then(|| p4::Extern { extern_type_id: HASH, extern_type_name: "Hash".into(), instances })
+}
 
 impl Builder<'_> {
     /// The names of the pipelines of `Switch`, by pipe, each with those of its blocks.

@@ -50,6 +50,9 @@ impl TypedProgram {
                 }
                 _ => None,
             },
+            ExprKind::Slice(base, hi, lo) => {
+                Some(self.written_name(base)).filter(|n| !n.is_empty()).map(|n| format!("{n}[{hi}:{lo}]"))
+            }
             _ => None,
         };
         name.unwrap_or_default()

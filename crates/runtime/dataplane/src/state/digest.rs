@@ -82,6 +82,11 @@ impl Digests {
         native::handle_of(self)
     }
 
+    /// Whether it is for a compiled program with these digests.
+    pub(crate) fn is_of(&self, calls: &[DigestCall]) -> bool {
+        *self.calls == *calls
+    }
+
     /// Removes and returns the oldest digest.
     pub(crate) fn next(&self) -> Option<Digest> {
         if let Some(digest) = self.interpreted.pop() {

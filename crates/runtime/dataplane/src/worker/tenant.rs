@@ -217,6 +217,24 @@ impl Tenant {
         let generating = *self.generating.lock().unwrap_or_else(PoisonError::into_inner);
         let running = (0..MAX_GENERATORS).filter(|id| generating >> id & 1 == 1);
         self.generate(running.map(|id| (id as u8, None)).collect())?;
+        self.hand_over(vdp)
+    }
+
+    /// Runs other code for the same tables and objects ([`VirtualDataPlane::recoded`]) from now on. Generators go on.
+    ///
+    /// # Errors
+    /// As [`Tenant::replace`].
+    pub fn recode(&self, vdp: Arc<VirtualDataPlane>) -> Result<(), ReplaceError> {
+        if self.is_removed() {
+            return Err(ReplaceError::Removed);
+        }
+        if self.state.handovers.len() > 1 {
+            vdp.shareable()?;
+        }
+        self.hand_over(vdp)
+    }
+
+    fn hand_over(&self, vdp: Arc<VirtualDataPlane>) -> Result<(), ReplaceError> {
         {
             let mut current = self.vdp.lock().unwrap_or_else(PoisonError::into_inner);
             // The limit may have changed.

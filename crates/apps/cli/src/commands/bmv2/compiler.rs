@@ -260,8 +260,10 @@ fn compile(options: &CompilerOptions, backend: &Backend, file: &Path, outputs: &
         eprintln!("error: {}: {wrong}", file.display());
         return Ok(End::Status(1));
     }
-    let (Some(typed), Some(pipeline)) = (&compiled.typed, &compiled.pipeline) else { return Err(Failure::Reported) };
-    let info = p4info::of(typed, pipeline)?;
+    let (Some(info), Some(pipeline)) = (p4info::of_compiled(&compiled), &compiled.pipeline) else {
+        return Err(Failure::Reported);
+    };
+    let info = info?;
     for (file, form) in &options.info {
         let bytes = match form {
             InfoForm::Text => p4info::to_text(&info)?.into_bytes(),
