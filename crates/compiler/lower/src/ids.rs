@@ -24,7 +24,12 @@ struct WrongId {
 /// The objects of a program by kind and name, with the ids that their `@id` annotations specify. Of several objects
 /// with the same name, the first one counts.
 #[derive(Debug, Default)]
-struct Objects(BTreeMap<P4Kind, BTreeMap<String, Option<(u32, Span)>>>);
+struct Objects {
+    by_kind: BTreeMap<P4Kind, BTreeMap<String, Option<(u32, Span)>>>,
+    /// What names begin with if there are several programs. Each may use an id that another one uses: objects whose names come later
+    /// have one as without `@id`.
+    programs: BTreeSet<String>,
+}
 
 impl Objects {
     /// Adds an object with the id that its `@id` annotation specifies, if any.
@@ -33,18 +38,22 @@ impl Objects {
             Ok(wanted) => wanted,
             Err(span) => return Err(WrongId { span, message: format!("`{name}`: @id takes a number of 32 bits") }),
         };
-        self.0.entry(kind).or_default().entry(name.to_string()).or_insert(wanted);
+        self.by_kind.entry(kind).or_default().entry(name.to_string()).or_insert(wanted);
         Ok(())
     }
 
     /// Returns the ids of all objects.
     fn assign(&self) -> Result<HashMap<(P4Kind, &str), P4Id>, WrongId> {
         let mut ids = HashMap::new();
-        for (kind, names) in &self.0 {
+        for (kind, names) in &self.by_kind {
             let prefix = u32::from(*kind as u8) << 24;
-            let mut taken = HashSet::new();
+            let mut taken: HashMap<P4Id, Option<&str>> = HashMap::new();
+            let mut others: Vec<&str> = Vec::new();
             for (name, wanted) in names {
-                let Some((wanted, span)) = *wanted else { continue };
+                let Some((wanted, span)) = *wanted else {
+                    others.push(name);
+                    continue;
+                };
                 let id = P4Id(prefix | wanted & P4Id::NUMBER);
                 if wanted >> 24 != 0 && wanted & !P4Id::NUMBER != prefix {
                     let what = kind.words();
@@ -54,18 +63,29 @@ impl Objects {
                     );
                     return Err(WrongId { span, message });
                 }
-                if !id.is_of(*kind) || !taken.insert(id) {
+                let program = self.program_of(name);
+                if program.is_some() && taken.get(&id).is_some_and(|other| other.is_some() && *other != program) {
+                    others.push(name);
+                    continue;
+                }
+                if !id.is_of(*kind) || taken.insert(id, program).is_some() {
                     let message = format!("`{name}`: @id({wanted:#x}) is used twice, or zero");
                     return Err(WrongId { span, message });
                 }
                 ids.insert((*kind, name.as_str()), id);
             }
-            for name in names.iter().filter(|(_, wanted)| wanted.is_none()).map(|(name, _)| name) {
-                let id = P4Id::of_name(*kind, name, |id| taken.insert(id));
-                ids.insert((*kind, name.as_str()), id);
+            for name in others {
+                let id = P4Id::of_name(*kind, name, |id| taken.insert(id, None).is_none());
+                ids.insert((*kind, name), id);
             }
         }
         Ok(ids)
+    }
+
+    /// The one of several programs that has an object of this name.
+    fn program_of<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let (program, _) = name.split_once('.')?;
+        self.programs.contains(program).then_some(program)
     }
 }
 
@@ -104,7 +124,10 @@ impl Objects {
     /// Collects the objects of a program that a control plane can access.
     fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<Objects, WrongId> {
         let reached = Reached::new(program);
-        let mut objects = Objects::default();
+        // The names of pipelines of several programs begin with those of the programs.
+        let programs = program.main.pipelines.iter().filter_map(|name| name.rsplit_once('.'));
+        let programs = programs.map(|(program, _)| program.to_string()).collect();
+        let mut objects = Objects { programs, ..Objects::default() };
         for (action, _) in reached.actions(program) {
             objects.add(P4Kind::Action, &action.control_plane_name, &action.annotations)?;
         }
@@ -181,6 +204,18 @@ mod tests {
         let ids = objects.assign().unwrap();
         assert_eq!(ids[&(P4Kind::Table, "a")], P4Id(0x0200_0007));
         assert_eq!(ids[&(P4Kind::Table, "b")], P4Id(0x0200_0008));
+
+        // Of several programs each has ids of its own.
+        let mut several = Objects { programs: ["x".into(), "y".into()].into(), ..Objects::default() };
+        for (name, number) in [("x.a", 7), ("y.a", 7), ("y.b", 8)] {
+            several.add(P4Kind::Table, name, &[id(number)]).unwrap();
+        }
+        let ids = several.assign().unwrap();
+        let by_name = P4Id::of_name(P4Kind::Table, "y.a", |_| true);
+        let expected = [("x.a", P4Id(0x0200_0007)), ("y.a", by_name), ("y.b", P4Id(0x0200_0008))];
+        expected.into_iter().for_each(|(name, id)| assert_eq!(ids[&(P4Kind::Table, name)], id, "{name}"));
+        several.add(P4Kind::Table, "y.c", &[id(8)]).unwrap();
+        assert!(several.assign().unwrap_err().message.contains("twice"));
 
         objects.add(P4Kind::Table, "c", &[id(8)]).unwrap();
         assert!(objects.assign().unwrap_err().message.contains("twice"));
