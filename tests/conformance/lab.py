@@ -4,8 +4,9 @@
     lab.py SETTINGS
 
 SETTINGS is JSON: `switch` (the command, without ports), `server` (host and port that it serves), `ports` (their numbers), `ptf` (the command,
-without ports), `device` (what stands before a port's number), `path` (folders for PYTHONPATH), `folder` (for logs), `attach` (false if the
-switch finds its ports by itself). The exit status is PTF's, or 3 if the switch did not start."""
+without ports), `device` (what stands before a port's number), `path` (folders for PYTHONPATH, whose folders `bin` have commands for the
+tests), `folder` (for logs), `attach` (false if the switch finds its ports by itself), `names` (the switch's and PTF's device of each port, if these
+matter). The exit status is PTF's, or 3 if the switch did not start."""
 
 import json
 import os
@@ -21,19 +22,23 @@ PATIENCE = 60
 def main(settings):
     folder = pathlib.Path(settings["folder"])
     ip("link", "set", "lo", "up")
-    for port in settings["ports"]:
-        ip("link", "add", f"sw{port}", "type", "veth", "peer", "name", f"ptf{port}")
-        for device in (f"sw{port}", f"ptf{port}"):
+    names = settings.get("names") or [(f"sw{port}", f"ptf{port}") for port in settings["ports"]]
+    ports = list(zip(settings["ports"], names))
+    for _, (own, peer) in ports:
+        ip("link", "add", own, "type", "veth", "peer", "name", peer)
+        for device in (own, peer):
             pathlib.Path(f"/proc/sys/net/ipv6/conf/{device}/disable_ipv6").write_text("1")
             ip("link", "set", device, "mtu", "9600", "up")
-    attached = [word for port in settings["ports"] if settings.get("attach", True) for word in ("-i", f"{port}@sw{port}")]
+    attached = [word for port, (own, _) in ports if settings.get("attach", True) for word in ("-i", f"{port}@{own}")]
     with open(folder / "switch.log", "wb") as log:
         switch = subprocess.Popen([*settings["switch"], *attached], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     try:
         if not serves(settings["server"], switch):
             return 3
-        interfaces = [word for port in settings["ports"] for word in ("-i", f"{settings.get('device', '0-')}{port}@ptf{port}")]
-        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(settings["path"]), PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore")
+        interfaces = [word for port, (_, peer) in ports for word in ("-i", f"{settings.get('device', '0-')}{port}@{peer}")]
+        commands = [*(f"{path}/bin" for path in settings["path"]), os.environ["PATH"]]
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(settings["path"]), PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore",
+                           PATH=os.pathsep.join(commands))
         return subprocess.run([*settings["ptf"], *interfaces], cwd=folder, env=environment).returncode
     finally:
         switch.terminate()

@@ -75,7 +75,8 @@ class Tests(ptf.PtfSuite):
         else:
             switch = [self.hopwright.path, "run", program, "-I", checkout / PROGRAMS, "--cpu-port", "320", "--ports", "af_packet",
                       "--p4runtime", f"{SERVER[0]}:{SERVER[1]}"]
-        return self.run_one(folder, f"test.{test}", switch, SERVER, numbers, parameters, modules(checkout), attach=not configured)
+        return self.run_one(folder, f"test.{test}", switch, SERVER, numbers, parameters, modules(checkout), attach=not configured,
+                            names=devices(numbers))
 
 
 @functools.cache
@@ -90,9 +91,15 @@ def daemon(checkout: Path, folder: Path, hopwright: Path, numbers: tuple) -> lis
                                "-o", made / "share/tofinopd" / name, next(folder.rglob(f"{name}.p4"))], capture_output=True, text=True)
         if done.returncode:
             raise Unavailable(f"{name} does not compile: {done.stderr}")
-    (made / "ports.json").write_text(json.dumps({"PortToIf": [{"device_port": number, "if": f"sw{number}"} for number in numbers]}))
+    leads = [{"device_port": number, "if": own} for number, (own, _) in zip(numbers, devices(numbers))]
+    (made / "ports.json").write_text(json.dumps({"PortToIf": leads}))
     options = (folder / "custom_model_options").read_text().split()
     return [hopwright, "as", "bf_switchd", "--install-dir", made, "--conf-file", conf, "--ports", made / "ports.json", *options]
+
+
+def devices(numbers) -> list[tuple[str, str]]:
+    """The names of the devices of ports, the switch's and PTF's, by which the SDE's utilities find one from the other."""
+    return [(f"veth{2 * at}", f"veth{2 * at + 1}") for at in range(len(numbers))]
 
 
 def ports(folder: Path, pipes: int) -> list[int]:

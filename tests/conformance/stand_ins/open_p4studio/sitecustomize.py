@@ -1,4 +1,5 @@
-"""What tests for the Python of their time need of a later one: `random.sample` of a set, which Python 3.11 refuses."""
+"""What tests need that were written for the Python of their time and the SDE's packets: `random.sample` of a set, which Python 3.11 refuses, and
+`load_bytes`, which reads a packet that begins as another one does."""
 
 import random
 
@@ -10,3 +11,11 @@ def sample(population, k, **rest):
 
 
 random.sample = sample
+
+
+def with_load_bytes():
+    from scapy.packet import Packet
+    Packet.load_bytes = lambda packet, data: type(packet)(data)
+
+
+with_load_bytes()
