@@ -123,7 +123,7 @@ impl Estimate {
 
 /// Estimates how a program would lie in a target's stages, if its annotations are honoured.
 pub fn estimate(pipeline: &Pipeline, target: &Target, pragmas: &Pragmas) -> Estimate {
-    let stages_only = tofino::stages_only(pipeline);
+    let stages_only = tofino::stages_only(pipeline, pragmas);
     let (pipeline, also) = stages_only.as_ref().map_or((pipeline, None), |(rest, also)| (rest, Some(also)));
     let nodes = Nodes::of(pipeline, also, pragmas);
     let schedule = place(pipeline, &nodes, target, pragmas);

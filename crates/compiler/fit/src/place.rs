@@ -14,6 +14,9 @@ use crate::target::Target;
 /// A schedule ends after this many times the stages of the target; what is left then is not placed.
 const PATIENCE: u32 = 64;
 
+/// How often a schedule that is too long is tried to be made shorter.
+const REPAIRS: usize = 48;
+
 /// Where everything lies.
 pub(crate) struct Schedule {
     pub(crate) stages: Vec<Occupied>,
@@ -62,7 +65,8 @@ fn heights(nodes: &Nodes, more: &[u32]) -> Vec<u32> {
     heights
 }
 
-/// Places all nodes: in several orders, of which that with the fewest stages counts.
+/// Places all nodes: in several orders, of which that with the fewest stages counts. If that is longer than the target, what came too late
+/// is placed earlier, again and again.
 pub(crate) fn place(pipeline: &Pipeline, nodes: &Nodes, target: &Target, pragmas: &Pragmas) -> Schedule {
     let none = vec![0; nodes.nodes.len()];
     let spans = Placing::new(pipeline, nodes, target, pragmas).spans();
@@ -75,9 +79,45 @@ pub(crate) fn place(pipeline: &Pipeline, nodes: &Nodes, target: &Target, pragmas
         Box::new(|node| [spread[node], ingress(node), size(node)]),
         Box::new(|node| [spread[node] + ingress(node), size(node), 0]),
     ];
-    let all = orders.iter().map(|order| place_by(pipeline, nodes, target, pragmas, order));
-    let best = all.min_by_key(|schedule| (schedule.too_large.len(), schedule.stages.len()));
-    best.unwrap_or_else(|| place_by(pipeline, nodes, target, pragmas, &|node| [plain[node], 0, 0]))
+    let all = orders.iter().map(|order| (place_by(pipeline, nodes, target, pragmas, order), order));
+    let length = |schedule: &Schedule| (schedule.too_large.len(), schedule.stages.len());
+    let best = all.min_by_key(|(schedule, _)| length(schedule));
+    let Some((mut best, order)) = best else {
+        return place_by(pipeline, nodes, target, pragmas, &|node| [plain[node], 0, 0]);
+    };
+    let fits = |schedule: &Schedule| schedule.stages.len() <= target.stages as usize;
+    // The shortest that was found is longer by dependencies.
+    let hopeless = plain.iter().any(|height| *height > target.stages);
+    let (mut urgent, mut rounds) = (vec![0u32; nodes.nodes.len()], 0);
+    let mut last = late(nodes, &best, target);
+    while !fits(&best) && !hopeless && rounds < REPAIRS {
+        rounds += 1;
+        last.iter().for_each(|node| urgent[*node] += 1);
+        let again = |node: usize| {
+            let [first, second, third] = order(node);
+            [first + urgent[node], second, third]
+        };
+        let next = place_by(pipeline, nodes, target, pragmas, &again);
+        last = late(nodes, &next, target);
+        if length(&next) < length(&best) {
+            best = next;
+        }
+    }
+    best
+}
+
+/// Nodes that end beyond the target's stages, and all that they wait for.
+fn late(nodes: &Nodes, schedule: &Schedule, target: &Target) -> BTreeSet<usize> {
+    let ends = |node: usize| schedule.nodes[node].1.saturating_add(nodes.nodes[node].depth);
+    let mut late: BTreeSet<usize> = (0..nodes.nodes.len()).filter(|node| ends(*node) > target.stages).collect();
+    let mut edges: Vec<_> = nodes.edges.iter().collect();
+    edges.sort_by_key(|edge| std::cmp::Reverse((edge.from, edge.to)));
+    for edge in edges {
+        if late.contains(&edge.to) {
+            late.insert(edge.from);
+        }
+    }
+    late
 }
 
 /// Places all nodes, those for which `order` is greater first.

@@ -11,6 +11,8 @@ use num_traits::ToPrimitive;
 pub struct Pragmas {
     /// Blocks with `@in_hash`.
     pub(crate) hash_blocks: Vec<Span>,
+    /// `@pa_alias`: variables that are in one place.
+    pub(crate) aliases: Vec<(String, String)>,
     /// Tables by their control-plane names, if there is something to know of them.
     tables: BTreeMap<String, TablePragmas>,
 }
@@ -39,6 +41,7 @@ impl Pragmas {
         };
         Pragmas {
             hash_blocks: program.hash_blocks.clone(),
+            aliases: aliases(program),
             tables: program.tables.iter().filter_map(of_table).collect(),
         }
     }
@@ -81,6 +84,18 @@ impl TablePragmas {
         }
         found
     }
+}
+
+/// What `@pa_alias` says on types and blocks of the program, of which the pipe and the direction are left out.
+fn aliases(program: &TypedProgram) -> Vec<(String, String)> {
+    let of_types = program.structs.iter().flat_map(|it| &it.annotations);
+    let of_blocks = program.instances.iter().flat_map(|it| &it.annotations);
+    let all = of_types.chain(of_blocks).filter(|annotation| annotation.name == "pa_alias");
+    let pair = |annotation: &Annotation| match names(annotation).collect::<Vec<_>>().as_slice() {
+        [.., a, b] => Some((a.clone(), b.clone())),
+        _ => None,
+    };
+    all.filter_map(pair).collect()
 }
 
 fn names(annotation: &Annotation) -> impl Iterator<Item = String> + '_ {

@@ -1,7 +1,11 @@
 //! What the pipeline of a Tofino program has beside its stages: decisions of the traffic manager, and what deparsers request.
 
+use std::collections::BTreeSet;
+
 use hopwright_ir::analysis::effects::SlotSet;
-use hopwright_ir::{Block, ExternFn, ExternId, ExternKind, Pipeline, SlotId, SlotKind, Span, Stmt, StmtKind, walk};
+use hopwright_ir::{Block, Expr, ExprKind, ExternFn, Pipeline, SlotId, SlotKind, Span, Stmt, StmtKind, walk};
+
+use crate::pragmas::Pragmas;
 
 /// What the names of variables begin with that Tofino's lowering adds.
 const OWN: &str = "tofino.";
@@ -11,20 +15,19 @@ const PHASE: &str = "tofino.phase";
 const REGISTERS: [&str; 5] = ["loopback", "port_metadata", "level1_exclusion", "level2_exclusion", "global_rid"];
 /// What the names of registers end with that have masks of keys, which are part of the match hardware.
 const KEY_MASKS: &str = "$dynamic_key_mask";
-/// Of registers that say whether a control plane has changed a hash.
-const DYNAMIC_HASH: &str = "$dynamic_hash";
 
 /// A pipeline without what does not lie in stages, and the variables that this reads behind ingress and egress; `None` if it is
 /// not one of a Tofino.
-pub(crate) fn stages_only(pipeline: &Pipeline) -> Option<(Pipeline, [SlotSet; 2])> {
+pub(crate) fn stages_only(pipeline: &Pipeline, pragmas: &Pragmas) -> Option<(Pipeline, [SlotSet; 2])> {
     let phase = pipeline.slots.iter().find(|slot| slot.name == PHASE)?;
     let mut rest = pipeline.clone();
+    let (aliases, mut copied) = (aliases(pipeline, pragmas), SlotSet::empty(pipeline));
     let controls = [&mut rest.ingress, &mut rest.egress].map(|control| &mut control.body);
     controls
         .into_iter()
         .chain(rest.actions.iter_mut().map(|action| &mut action.body))
-        .for_each(|body| own_hashes(pipeline, body));
-    let mut strip = Strip { pipeline, added: phase.span, read: SlotSet::empty(pipeline) };
+        .for_each(|body| remove_copies(body, &aliases, &mut copied));
+    let mut strip = Strip { pipeline, added: phase.span, read: copied };
     rest.ingress.body = strip.block(std::mem::take(&mut rest.ingress.body));
     let ingress = std::mem::replace(&mut strip.read, SlotSet::empty(pipeline));
     rest.egress.body = strip.block(std::mem::take(&mut rest.egress.body));
@@ -34,31 +37,32 @@ pub(crate) fn stages_only(pipeline: &Pipeline) -> Option<(Pipeline, [SlotSet; 2]
 
 /// Whether a register is not one of the program's.
 pub(crate) fn is_own_register(name: &str) -> bool {
-    REGISTERS.contains(&name) || name.ends_with(KEY_MASKS) || name.ends_with(DYNAMIC_HASH)
+    REGISTERS.contains(&name) || name.ends_with(KEY_MASKS)
 }
 
-/// Puts the program's own function in the place of each hash that a control plane can change: one hash unit on the device, however it is
-/// configured.
-fn own_hashes(pipeline: &Pipeline, block: &mut Block) {
-    let object = |stmt: &Stmt| match &stmt.kind {
-        StmtKind::Extern(call) => call.function.object(),
-        _ => None,
+/// Variables that the program has in one place (`@pa_alias`), by their names.
+fn aliases(pipeline: &Pipeline, pragmas: &Pragmas) -> BTreeSet<(SlotId, SlotId)> {
+    let only = |name: &str| {
+        let is = |slot: &str| slot == name || slot.strip_suffix(name).is_some_and(|above| above.ends_with('.'));
+        let mut found = pipeline.slots.iter().zip(0..).filter(|(slot, _)| is(&slot.name));
+        found.next().filter(|_| found.next().is_none()).map(|(_, at)| SlotId(at))
     };
-    let is_flag = |id: ExternId| pipeline[id].name.ends_with(DYNAMIC_HASH);
-    let changed =
-        |id: ExternId| matches!(&pipeline[id].kind, ExternKind::Named { type_name, .. } if type_name == "DynHash");
-    for mut stmt in std::mem::take(block) {
-        if object(&stmt).is_some_and(is_flag) {
-            continue;
+    let pair = |(a, b): &(String, String)| Some((only(a)?, only(b)?));
+    let pairs = pragmas.aliases.iter().filter_map(pair);
+    pairs.filter(|(a, b)| pipeline[*a].ty == pipeline[*b].ty).flat_map(|(a, b)| [(a, b), (b, a)]).collect()
+}
+
+/// Removes copies between variables that are in one place, and notes what they read.
+fn remove_copies(block: &mut Block, aliases: &BTreeSet<(SlotId, SlotId)>, read: &mut SlotSet) {
+    block.retain_mut(|stmt| {
+        walk::blocks_mut(stmt).into_iter().for_each(|inner| remove_copies(inner, aliases, read));
+        let StmtKind::Assign(to, Expr { kind: ExprKind::Slot(from), .. }) = &stmt.kind else { return true };
+        let is_copy = aliases.contains(&(*to, *from));
+        if is_copy {
+            read.insert(*from);
         }
-        walk::blocks_mut(&mut stmt).into_iter().for_each(|inner| own_hashes(pipeline, inner));
-        match stmt.kind {
-            StmtKind::If { then, otherwise, .. } if then.iter().filter_map(object).any(changed) => {
-                block.extend(otherwise);
-            }
-            _ => block.push(stmt),
-        }
-    }
+        !is_copy
+    });
 }
 
 struct Strip<'p> {
