@@ -421,6 +421,9 @@ fn simulate(topology: &str, members: usize) {
     let links: usize = network.ends.iter().map(Vec::len).sum();
     println!("{topology}: {members} members, {} links", links / 2);
     network.converge("all enrol and reach all");
+    let ends = (0..members).flat_map(|node| (0..network.ends[node].len()).map(move |link| (node, link)));
+    let downs = ends.filter(|(node, link)| network.nodes[*node].link_counts(*link).downs > 0).count();
+    assert_eq!(downs, 0, "of neighbours that enrol with each other at once one session remains");
     println!("{} kB of memory a member", memory().saturating_sub(before) / 1000 / members as u64);
     let other = network.ends[0][0];
     network.down.extend([(0, 0), other]);

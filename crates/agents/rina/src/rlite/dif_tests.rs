@@ -18,6 +18,9 @@ fn a_dif_in(dialect: &Dialect, syntax: Syntax) {
     }
     network.run(Duration::from_secs(10));
     assert!(network.is_connected(), "{dialect:?}");
+    let downs = (0..4).flat_map(|node| (0..2).map(move |link| (node, link)));
+    let downs: Vec<u64> = downs.map(|(node, link)| network.nodes[node].link_counts(link).downs).collect();
+    assert_eq!(downs, [0; 8], "{dialect:?}: they begin at once, and no session ends");
     let now = network.now;
     let refused = network.nodes[0].register("mirror|".parse().unwrap(), now);
     assert!(refused.unwrap_err().contains("mirror|"));
