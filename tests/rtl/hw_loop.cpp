@@ -1,6 +1,11 @@
 // config: BUS_BYTES=8 META_BITS=16 WORDS=256 PACKETS=64 MAX_BYTES=64 PASS_BITS=12
 // config: BUS_BYTES=8 META_BITS=16 WORDS=32 PACKETS=4 MAX_BYTES=64 PASS_BITS=4
+// config: BUS_BYTES=8 META_BITS=16 WORDS=512 PACKETS=64 MAX_BYTES=64 PASS_BITS=12 PRIORITY=1
 #include "bench.h"
+
+#ifndef PRIORITY
+#define PRIORITY 0
+#endif
 
 // Without room for all that may wait, packets are dropped.
 constexpr bool drops = WORDS < 64;
@@ -19,11 +24,17 @@ int main(int argc, char** argv) {
     std::deque<Packet> inside;                    // Packets in the design that have no verdict.
     std::deque<std::pair<Packet, bool>> leaving;  // What has a verdict, and whether it loops.
     std::deque<Packet> looping;                   // What has been given back to pass again.
+    std::deque<Packet> mirrors;                   // Of them, what enters first.
+    auto mirrored = [](const Packet& packet) { return PRIORITY && packet.meta >> 15; };
     Packet offered, entering;
     size_t offered_at = 0, back_at = 0;
     bool offering = false;
     std::deque<bool> verdicts;  // Whether the copies of the first packet inside loop.
-    auto fresh = [&] { return Packet{++metas & 0xffff ? metas & 0xffff : ++metas & 0xffff, {}}; };
+    // The highest bit says that it is mirrored, at random.
+    auto fresh = [&] {
+        if (PRIORITY) return Packet{(++metas % 0x7fff + 1) | (rnd.one_in(2) ? 0x8000u : 0u), {}};
+        return Packet{++metas & 0xffff ? metas & 0xffff : ++metas & 0xffff, {}};
+    };
     for (int i = 0; i < 60000; i++) {
         bool pressure = i / 3000 % 2 == 1;
         // From outside.
@@ -39,7 +50,7 @@ int main(int argc, char** argv) {
         dut->in_now = 1000 + entered;
         dut->pass_ready = !(pressure && rnd.one_in(3));
         // A verdict of the first packet: up to three copies, which rarely loop again if they have done so.
-        dut->verdict = dut->verdict_last = dut->verdict_sends = dut->verdict_loops = 0;
+        dut->verdict = dut->verdict_last = dut->verdict_sends = dut->verdict_loops = dut->verdict_mirrored = 0;
         if (!inside.empty() && rnd.one_in(4)) {
             if (verdicts.empty()) {
                 for (uint64_t k = 0; k <= rnd.below(3); k++) verdicts.push_back(rnd.one_in(3));
@@ -53,6 +64,7 @@ int main(int argc, char** argv) {
             if (sends) {
                 Packet copy = fresh();
                 copy.words = inside.front().words;
+                dut->verdict_mirrored = copy.meta >> 15;
                 leaving.push_back({copy, loops});
             }
             if (verdicts.empty()) inside.pop_front();
@@ -76,7 +88,7 @@ int main(int argc, char** argv) {
         shown = back && !dut->back_ready;
         if (back && dut->back_ready && ++back_at == leaving.front().first.words.size()) {
             back_at = 0;
-            if (leaving.front().second) looping.push_back(leaving.front().first);
+            if (leaving.front().second) (mirrored(leaving.front().first) ? mirrors : looping).push_back(leaving.front().first);
             else left++;
             leaving.pop_front();
         }
@@ -86,10 +98,14 @@ int main(int argc, char** argv) {
             entering.words.push_back(dut->pass_data);
             bool outside = entering.meta == 0;
             CHECK(bool(dut->in_ready) == outside);
+            if (PRIORITY && !outside && !mirrored(entering) && entering.words.size() == 1) {
+                CHECK(inside.empty() && mirrors.empty(), "a packet overtakes clones");
+                for (auto& [packet, loops] : leaving) CHECK(!loops || !mirrored(packet), "a packet overtakes a clone");
+            }
             if (outside && entering.words.size() == 1) {
                 CHECK(inside.empty(), "a packet overtakes those of the one before");
                 for (auto& [packet, loops] : leaving) CHECK(!loops, "a packet overtakes one that passes again");
-                CHECK(drops || looping.empty());
+                CHECK(drops || (looping.empty() && mirrors.empty()));
                 lost += looping.size();
                 looping.clear();
             }
@@ -104,11 +120,10 @@ int main(int argc, char** argv) {
                         looping.pop_front();
                         lost++;
                     }
-                    // Its last word may be on its way.
-                    const Packet& want = looping.empty() ? leaving.front().first : looping.front();
-                    CHECK(want.meta == entering.meta && want.words == entering.words);
-                    CHECK(!looping.empty());
-                    looping.pop_front();
+                    auto& queue = mirrored(entering) ? mirrors : looping;
+                    CHECK(!queue.empty());
+                    CHECK(queue.front().meta == entering.meta && queue.front().words == entering.words);
+                    queue.pop_front();
                     again++;
                 }
                 inside.push_back(entering);

@@ -383,6 +383,10 @@ pub(crate) struct StfArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    /// Compare what the engine makes of the packets with what the interpreter does, instead of what the test expects. If they differ, the
+    /// smallest test that shows it and captures of its packets are written to a directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["tofino_model", "json"])]
+    pub counterexample: Option<PathBuf>,
     #[command(flatten)]
     pub coverage: CoverageArgs,
 }

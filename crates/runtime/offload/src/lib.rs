@@ -25,7 +25,7 @@ use num_bigint::BigUint;
 
 pub use partial::{LeftOut, PartialDesign};
 pub use recorded::Recorded;
-pub use simulated::{Activity, Simulated};
+pub use simulated::{Activity, CompiledSimulation, Simulated};
 
 /// The target if none is named.
 pub const DEFAULT_TARGET: &str = "ecp5-85-512";

@@ -2,16 +2,16 @@
 
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::offload::Forwarded;
 use hopwright_ir::Pipeline;
-use hopwright_rtl::Target;
 use hopwright_rtl::driver::{Access, Registers};
 use hopwright_rtl::map::Map;
 use hopwright_rtl::simulation::{self, Sent, Simulation, Timing};
+use hopwright_rtl::{Hardware, Target};
 use num_bigint::BigUint;
 
 use crate::{Design, Device, OffloadError, SimulatedDesign};
@@ -35,6 +35,44 @@ pub struct Simulated {
     simulation: Simulation,
     clock_mhz: u32,
     activity: Arc<Mutex<Activity>>,
+}
+
+/// A program that has been compiled for a simulation, which can be started several times.
+#[derive(Debug)]
+pub struct CompiledSimulation {
+    hardware: Hardware,
+    program: PathBuf,
+}
+
+impl CompiledSimulation {
+    /// Compiles a program for a target. Takes minutes for a large program the first time.
+    ///
+    /// # Errors
+    /// The program is refused, or tools are missing.
+    pub fn of(pipeline: &Pipeline, target: &Target) -> Result<CompiledSimulation, OffloadError> {
+        CompiledSimulation::compile(pipeline, target, &simulation::cache())
+    }
+
+    fn compile(pipeline: &Pipeline, target: &Target, folder: &Path) -> Result<CompiledSimulation, OffloadError> {
+        let hardware = hopwright_rtl::compile(pipeline, target).map_err(OffloadError::Refused)?;
+        let program = simulation::build(&hardware, folder, None)?;
+        Ok(CompiledSimulation { hardware, program })
+    }
+
+    /// Starts a simulation of the same program in its initial state.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start(&self, pipeline: &Arc<Pipeline>) -> Result<SimulatedDesign, OffloadError> {
+        self.start_with(pipeline, None)
+    }
+
+    fn start_with(&self, pipeline: &Arc<Pipeline>, seed: Option<u64>) -> Result<SimulatedDesign, OffloadError> {
+        let simulation = Simulation::start(&self.program, seed).map_err(OffloadError::Start)?;
+        let clock_mhz = self.hardware.target.clock_mhz;
+        let device = Simulated { simulation, clock_mhz, activity: Arc::default() };
+        Design::attach(pipeline, self.hardware.clone(), device)
+    }
 }
 
 impl SimulatedDesign {
@@ -61,11 +99,7 @@ impl SimulatedDesign {
         seed: Option<u64>,
         folder: &Path,
     ) -> Result<SimulatedDesign, OffloadError> {
-        let hardware = hopwright_rtl::compile(pipeline, target).map_err(OffloadError::Refused)?;
-        let program = simulation::build(&hardware, folder, None)?;
-        let simulation = Simulation::start(&program, seed).map_err(OffloadError::Start)?;
-        let device = Simulated { simulation, clock_mhz: target.clock_mhz, activity: Arc::default() };
-        Design::attach(pipeline, hardware, device)
+        CompiledSimulation::compile(pipeline, target, folder)?.start_with(pipeline, seed)
     }
 
     /// What the design has done and will do.

@@ -119,28 +119,17 @@ impl Core {
         if copies {
             refusals.extend(shared_by_pipelines(pipeline, design));
         }
-        refusals.extend(clones_and_repetitions(pipeline, design));
         if !refusals.is_empty() {
             return Err(distinct(refusals));
         }
         let mut b = Builder::default();
         let mut places: Vec<Value> = Vec::with_capacity(design.nodes.len());
         let (first, second) = design.nodes.split_at(design.split);
-        for node in first {
-            b.span = node.span;
-            let mut op = node.op.clone();
-            op.map_operands(|v| places[v.index()]);
-            let place = b.rebuild(op, node.width);
-            b.hold(place, node.slot);
-            places.push(place);
-        }
+        rebuild_ingress(&mut b, first, &mut places);
         let spec = places[ingress.egress_spec.index()];
         let (mut request, mut truncation) = (None, None);
         let nothing = if copies {
-            // What enters with the packet is there for both.
-            for input in [Input::Length, Input::IngressPort, Input::Timestamp] {
-                b.input(input);
-            }
+            inputs_of_both(&mut b, second);
             let (made, session) = request_copies(&mut b, ingress, &places, target);
             (request, truncation) = (Some(made), session);
             b.design.split = b.design.nodes.len();
@@ -203,13 +192,9 @@ impl Core {
         if let Some(again) = egress.mirror {
             core.pass_whole(&mut b, shadow, whole, none);
             let (clones, kept) = (b.and(something, at(again.enable)), at(again.kept));
-            core.mirror = Some(Mirror { shadow, clones, kept });
-            let nothing = Again { loops: b.boolean(false), kept: b.constant(0u32, b.width(kept)) };
-            core.again.get_or_insert(nothing);
+            core.clone_copies(&mut b, Mirror { shadow, clones, kept });
         }
-        let nothing = [core.header_bytes, core.length].map(|bytes| b.eq_const(bytes, 0u32));
-        let nothing = b.and(nothing[0], nothing[1]);
-        core.sends = b.not(nothing);
+        core.sends = sends(&mut b, core.header_bytes, core.length);
         (core.port, core.last) =
             if copies { (b.input(Input::EgressPort), b.input(Input::LastCopy)) } else { (spec, b.boolean(true)) };
         core.design = b.design;
@@ -227,6 +212,13 @@ impl Core {
         for edit in &mut self.edits {
             edit.enable = b.and(edit.enable, on);
         }
+    }
+
+    /// Has copies cloned, in a program that repeats packets or has nothing of that.
+    fn clone_copies(&mut self, b: &mut Builder, mirror: Mirror) {
+        let nothing = Again { loops: b.boolean(false), kept: b.constant(0u32, b.width(mirror.kept)) };
+        self.again.get_or_insert(nothing);
+        self.mirror = Some(mirror);
     }
 
     /// Has a packet enter again, besides those that do already.
@@ -385,13 +377,6 @@ fn shared_by_pipelines(pipeline: &Pipeline, design: &Design) -> Vec<Refusal> {
     both.collect()
 }
 
-/// Clones at the end of egress of a program that recirculates packets, too: both would enter again in another order than that of software.
-fn clones_and_repetitions(pipeline: &Pipeline, design: &Design) -> Option<Refusal> {
-    let both = design.egress.mirror.is_some() && design.egress.recirculate.is_some();
-    let message = "the program recirculates packets, too".to_string();
-    both.then_some(Refusal { capability: Capability::EgressClone, span: pipeline.egress.span, message })
-}
-
 /// What the traffic manager is to make of a packet, and whether and to how many bytes its clones are truncated.
 fn request_copies(
     b: &mut Builder,
@@ -498,6 +483,36 @@ fn forms(b: &mut Builder, enable: Value, pieces: &[Piece], most: u32) -> Vec<(Va
         (b.and(enable, here), b.concat(parts))
     });
     forms.collect()
+}
+
+/// Whether there are any bytes of headers, or any that are kept.
+fn sends(b: &mut Builder, header_bytes: Value, length: Value) -> Value {
+    let nothing = [header_bytes, length].map(|bytes| b.eq_const(bytes, 0u32));
+    let nothing = b.and(nothing[0], nothing[1]);
+    b.not(nothing)
+}
+
+/// Builds parser and ingress.
+fn rebuild_ingress(b: &mut Builder, nodes: &[Node], places: &mut Vec<Value>) {
+    for node in nodes {
+        b.span = node.span;
+        let mut op = node.op.clone();
+        op.map_operands(|v| places[v.index()]);
+        let place = b.rebuild(op, node.width);
+        b.hold(place, node.slot);
+        places.push(place);
+    }
+}
+
+/// What enters with the packet is there for both pipelines of a design, as far as egress needs it.
+fn inputs_of_both(b: &mut Builder, egress: &[Node]) {
+    let needed = egress.iter().filter_map(|node| match node.op {
+        Op::Input(input) if !input.is_egress() => Some(input),
+        _ => None,
+    });
+    for input in [Input::Length, Input::IngressPort, Input::Timestamp].into_iter().chain(needed) {
+        b.input(input);
+    }
 }
 
 /// Builds egress behind ingress, for packets that reach it. Without copies their port is known.

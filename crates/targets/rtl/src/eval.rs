@@ -22,7 +22,7 @@ use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
 use crate::digest;
-use crate::hir::{Design, Emit, Input, LookupLayout, Op, Piece, Value, evaluate_binary};
+use crate::hir::{Design, Emit, Input, LookupLayout, Op, Piece, SUM_BITS, Value, evaluate_binary};
 
 /// A switch that runs a design.
 pub struct Evaluator<S = LinearStore> {
@@ -364,6 +364,7 @@ impl<S: Store> Evaluator<S> {
             Input::Length => state.packet.len() as u64,
             Input::IngressPort => state.port.into(),
             Input::Timestamp => state.now_us,
+            Input::Sums => sums(state.packet),
             Input::EgressPort => copy.map_or(0, |c| c.port.into()),
             Input::EgressRid => copy.map_or(0, |c| c.rid.into()),
             Input::Cloned => copy.is_some_and(|c| c.session.is_some()).into(),
@@ -451,6 +452,12 @@ impl<S: Store> Evaluator<S> {
         let head = (BigUint::from(u32::from(is_hit)) << layout.action_bits) + number;
         (head << layout.data_bits) + (data << (layout.data_bits - used))
     }
+}
+
+/// The sums of bytes at even places and at odd ones.
+fn sums(packet: &[u8]) -> u64 {
+    let sum = |first: usize| packet.iter().skip(first).step_by(2).map(|byte| u64::from(*byte)).sum::<u64>();
+    (sum(0) << SUM_BITS) + sum(1)
 }
 
 fn cost(unit: Unit, packet: &[u8]) -> u64 {

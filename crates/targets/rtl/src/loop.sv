@@ -38,7 +38,7 @@ module @NAME@ #(
     logic [BYTES_BITS-1:0]  pass_bytes;
     logic [47:0]            pass_now;
     logic [@AGAIN@-1:0]     pass_again, back_again;
-    logic                   done, done_last, done_sends, done_loops, settled;
+    logic                   done, done_last, done_sends, done_loops, done_mirrored, settled;
     assign verdict       = (done && !done_loops) || settled;
     assign verdict_sends = done && done_sends && !done_loops;
     assign verdict_last  = settled;
@@ -46,7 +46,8 @@ module @NAME@ #(
         .BUS_BYTES(BUS_BYTES),
         .META_BITS(@AGAIN@),
         .WORDS(@LOOP@),
-        .MAX_BYTES(@MAX@)
+        .MAX_BYTES(@MAX@),
+        .PRIORITY(@PRIORITY@)
     ) repeats (
         .clk,
         .rst,
@@ -69,6 +70,7 @@ module @NAME@ #(
         .verdict_last(done_last),
         .verdict_sends(done_sends),
         .verdict_loops(done_loops),
+        .verdict_mirrored(done_mirrored),
         .dropped(in_dropped),
         .back_valid,
         .back_ready,
@@ -97,6 +99,7 @@ module @NAME@ #(
         .verdict(done),
         .verdict_sends(done_sends),
         .verdict_loops(done_loops),
+        .verdict_mirrored(done_mirrored),
         .verdict_last(done_last),
         .out_valid(back_valid),
         .out_ready(back_ready),

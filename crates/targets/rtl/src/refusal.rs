@@ -45,8 +45,6 @@ capabilities! {
     Varbit = "varbit": "varbit fields that are not only extracted, copied and emitted",
     /// A header that is emitted and is not a whole number of bytes.
     UnalignedHeader = "unaligned-header": "emitted headers that are no whole number of bytes",
-    /// Clones made at the end of egress of a program that recirculates packets, too.
-    EgressClone = "egress-clone": "clones at the end of egress beside recirculation",
     /// Clones of a program whose parser has effects.
     CloneWithEffects = "clone-with-effects": "clones if the parser or the checksum verification has effects on state",
     /// `random` with many possible results.

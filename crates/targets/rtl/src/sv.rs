@@ -226,6 +226,10 @@ impl Writer<'_> {
             in_again = format!("\n    input  logic [{top}:0] in_again,");
             out_again = format!("\n    output logic out_loops,\n    output logic [{top}:0] out_again,");
         }
+        if self.reads_sums() {
+            self.engines.insert("hw_byte_sums");
+            in_again.push_str("\n    input  logic [47:0] in_sums,");
+        }
         let edit_bits = self.edit_sizes().iter().map(|bytes| 8 * bytes).sum::<u32>().max(1);
         let mut out = String::new();
         let name = identifier(&self.p.name);
@@ -343,6 +347,7 @@ impl Writer<'_> {
         self.with_repetitions()
             .replace("@NAME@", &name)
             .replace("@LOOP@", &loop_words.to_string())
+            .replace("@PRIORITY@", &u32::from(self.core.mirror.is_some()).to_string())
             .replace("@BUS@", &bus_bytes.to_string())
             .replace("@WINDOW@", &window_bytes.to_string())
             .replace("@MAX@", &max_packet_bytes.to_string())
@@ -365,15 +370,22 @@ impl Writer<'_> {
         let parts = [
             ("@MODULE@", "@NAME@", "@NAME@_pass".to_string()),
             ("@AGAIN_IN@", "", "\n    input  logic [@AGAIN@-1:0]      in_again,".into()),
-            ("@LOOPS_OUT@", "", "\n    output logic                   verdict_loops,".into()),
+            (
+                "@LOOPS_OUT@",
+                "",
+                "\n    output logic                   verdict_loops,\n    output logic                   verdict_mirrored,".into(),
+            ),
             (
                 "@AGAIN_OUT@",
                 "",
                 "\n    output logic                   out_loops,\n    output logic [@AGAIN@-1:0]      out_again,".into(),
             ),
-            ("@META_TOP@", "56", "@AGAIN@+56".into()),
-            ("@META@", "57", "57 + @AGAIN@".into()),
-            ("@AGAIN_DONE@", "", "\n    logic [@AGAIN@-1:0]     done_again;".into()),
+            ("@OWN_META@", "57", "57 + @AGAIN@".into()),
+            (
+                "@AGAIN_DONE@",
+                "",
+                "\n    logic [@AGAIN@-1:0]     done_again;\n    assign verdict_mirrored = done_again[@AGAIN@-1];".into(),
+            ),
             ("@AGAIN_META@", "", "in_again, ".into()),
             (
                 "@AGAIN_PASS@",
@@ -393,6 +405,10 @@ impl Writer<'_> {
                 format!("// verilator lint_off DECLFILENAME\n{TOP}// verilator lint_on DECLFILENAME\n\n{LOOP}")
             }
         };
+        let sums = self.reads_sums();
+        for (mark, without, with) in SUMS {
+            text = text.replace(mark, if sums { with } else { without });
+        }
         for (mark, without, with) in parts {
             text = text.replace(mark, if bits.is_some() { &with } else { without });
         }
@@ -474,6 +490,11 @@ impl Writer<'_> {
         Some(Value(at as u32))
     }
 
+    /// Whether the design looks at the sums of a packet's bytes.
+    fn reads_sums(&self) -> bool {
+        self.core.design.nodes.iter().any(|node| node.op == Op::Input(Input::Sums))
+    }
+
     /// An input in a stage.
     fn input_at(&mut self, input: Input, stage: u32) -> String {
         let found = self.core.design.nodes.iter().position(|node| node.op == Op::Input(input));
@@ -483,6 +504,24 @@ impl Writer<'_> {
         }
     }
 }
+
+/// What the top module of a design has that does not look at the sums of bytes, and another one.
+const SUMS: [(&str, &str, &str); 4] = [
+    ("@META_TOP@", "@OWN_META@ - 1", "@OWN_META@ + 47"),
+    ("@META@", "@OWN_META@", "@OWN_META@ + 48"),
+    (
+        "@STORE@",
+        "\n    assign {store_valid, in_ready, store_last, store_bad} = {in_valid, store_ready, in_last, in_bad};\n    \
+         assign {store_data, store_bytes, store_meta} = {in_data, in_bytes, @AGAIN_META@in_port, in_now};",
+        "\n    hw_byte_sums #(\n        .BUS_BYTES(BUS_BYTES),\n        .META_BITS(@OWN_META@)\n    ) byte_sums (\n        \
+         .clk,\n        .rst(resets[0]),\n        .in_valid,\n        .in_ready,\n        .in_data,\n        .in_bytes,\n        \
+         .in_last,\n        .in_bad,\n        .in_meta({@AGAIN_META@in_port, in_now}),\n        .out_valid(store_valid),\n        \
+         .out_ready(store_ready),\n        .out_data(store_data),\n        .out_bytes(store_bytes),\n        \
+         .out_last(store_last),\n        .out_bad(store_bad),\n        .out_meta(store_meta[@OWN_META@-1:0]),\n        \
+         .out_sums(store_meta[@OWN_META@+:48])\n    );",
+    ),
+    ("@SUMS_PASS@", "", "\n        .in_sums(win_meta[@OWN_META@+:48]),"),
+];
 
 /// Names of the pipeline's results, edits apart.
 const OUTPUTS: [&str; 8] = ["last", "drop", "port", "header", "header_bytes", "skip", "length", "sends"];

@@ -77,6 +77,11 @@ module @MODULE@ #(
             assign edit_place[e*LENGTH_BITS+:LENGTH_BITS] = edit_offset[16*e+:LENGTH_BITS];
         end
     endgenerate
+    // What is stored.
+    logic store_valid, store_ready, store_last, store_bad;
+    logic [8*BUS_BYTES-1:0] store_data;
+    logic [BYTES_BITS-1:0]  store_bytes;
+    logic [@META_TOP@:0]            store_meta;@STORE@
     hw_packet_store #(
         .BUS_BYTES(BUS_BYTES),
         .WINDOW_BYTES(@WINDOW@),
@@ -92,13 +97,13 @@ module @MODULE@ #(
     ) store (
         .clk,
         .rst(resets[0]),
-        .in_valid,
-        .in_ready,
-        .in_data,
-        .in_bytes,
-        .in_last,
-        .in_bad,
-        .in_meta({@AGAIN_META@in_port, in_now}),
+        .in_valid(store_valid),
+        .in_ready(store_ready),
+        .in_data(store_data),
+        .in_bytes(store_bytes),
+        .in_last(store_last),
+        .in_bad(store_bad),
+        .in_meta(store_meta),
         .dropped(in_dropped),
         .win_soon,
         .win_valid,
@@ -131,7 +136,7 @@ module @MODULE@ #(
         .in_window(win_window),
         .in_length(16'(win_length)),
         .in_port(win_meta[56:48]),
-        .in_now(win_meta[47:0]),@AGAIN_PASS@
+        .in_now(win_meta[47:0]),@AGAIN_PASS@@SUMS_PASS@
         .in_start(win_start),
         .in_put(put),
         .in_put_addr(put_addr),

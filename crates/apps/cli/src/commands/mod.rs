@@ -9,6 +9,7 @@ pub(crate) mod bmv2;
 pub(crate) mod check;
 #[cfg(feature = "p4runtime")]
 pub(crate) mod control;
+pub(crate) mod counterexample;
 pub(crate) mod coverage;
 #[cfg(feature = "epic")]
 pub(crate) mod epic;

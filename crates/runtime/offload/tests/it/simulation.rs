@@ -16,9 +16,10 @@ use hopwright_rtl::Target;
 use hopwright_stf::{DataPlaneEngine, Engine};
 
 /// What runs unless `HOPWRIGHT_STF` says otherwise: kinds of tables and objects, groups, headers added and removed, arithmetic, a checksum,
-/// digests, packets that pass again.
-const SOME: &str = "action_profile changing_entries checksum16 counter_write digests emit lpm_ipv6 mixed_keys program_vlan \
-    recirculate_grows registers resubmit_rounds shared_profile stack_shift table_keyless table_range wide";
+/// digests, packets that pass again, clones at the end of egress, assertions, sums over the payload.
+const SOME: &str = "action_profile changing_entries checksum16 checksum_payload clone_egress_chain counter_write digests emit log_assert \
+    lpm_ipv6 mixed_keys program_vlan psa_paths recirculate_grows registers resubmit_rounds shared_profile stack_shift table_keyless \
+    table_range wide";
 /// The number of tests of `tests/stf` that must pass, if all are run.
 const PASSING: usize = 253;
 /// These give groups larger weights than hardware has room for, or expect a packet without bytes.

@@ -161,8 +161,7 @@ impl Convert<'_> {
         path: &mut Path,
     ) -> Option<Value> {
         if payload {
-            self.refuse(Capability::PayloadChecksum, span, "the payload does not enter the pipeline");
-            return None;
+            return self.payload_checksum(algorithm, data, span, path);
         }
         self.hash(algorithm, data, span, path)
     }
@@ -313,7 +312,7 @@ impl Convert<'_> {
     }
 
     /// Concatenates a list, filled up to whole bytes at its end.
-    fn list(&mut self, data: &[Expr], span: Span, path: &Path) -> Option<Value> {
+    pub(super) fn list(&mut self, data: &[Expr], span: Span, path: &Path) -> Option<Value> {
         let mut parts = Vec::new();
         for e in data {
             if matches!(e.ty, Type::Varbit(_)) {

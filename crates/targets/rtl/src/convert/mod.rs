@@ -11,6 +11,7 @@ mod fault;
 mod kept;
 mod mirror;
 mod parser;
+mod payload;
 mod stmt;
 mod varbit;
 

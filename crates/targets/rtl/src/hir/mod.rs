@@ -24,6 +24,9 @@ use num_traits::ToPrimitive;
 
 use crate::digest::DigestCall;
 
+/// Bits of a sum of bytes of a packet.
+pub(crate) const SUM_BITS: u32 = 24;
+
 /// The number of a node, and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value(pub u32);
@@ -57,6 +60,8 @@ pub enum Input {
     IngressPort,
     /// The time in microseconds, 48 bits.
     Timestamp,
+    /// The sum of the packet's bytes at even places, counted from 0, and of those at odd ones, [`SUM_BITS`] each.
+    Sums,
     /// Egress only: the egress port, 9 bits.
     EgressPort,
     /// Egress only: the number of the copy in its multicast group, 16 bits.
@@ -84,6 +89,7 @@ impl Input {
             Input::Length | Input::EgressRid => 16,
             Input::IngressPort | Input::EgressPort => 9,
             Input::Timestamp => 48,
+            Input::Sums => 2 * SUM_BITS,
             Input::Cloned | Input::Replicated | Input::NoCopy | Input::LastCopy | Input::Shadow => 1,
             Input::QueueDepth => 19,
             Input::Again(bits) => bits,
@@ -92,7 +98,8 @@ impl Input {
 
     /// Whether only egress has it.
     pub fn is_egress(self) -> bool {
-        !matches!(self, Input::Length | Input::IngressPort | Input::Timestamp | Input::Again(_))
+        use Input::{Again, IngressPort, Length, Sums, Timestamp};
+        !matches!(self, Length | IngressPort | Timestamp | Sums | Again(_))
     }
 }
 

@@ -19,6 +19,7 @@ impl Display for Input {
             Input::Length => "length",
             Input::IngressPort => "ingress_port",
             Input::Timestamp => "timestamp",
+            Input::Sums => "sums",
             Input::EgressPort => "egress_port",
             Input::EgressRid => "egress_rid",
             Input::Cloned => "cloned",

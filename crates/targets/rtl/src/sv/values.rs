@@ -507,6 +507,7 @@ fn input_signal(input: Input) -> &'static str {
         Input::Length => "in_length",
         Input::IngressPort => "in_port",
         Input::Timestamp => "in_now",
+        Input::Sums => "in_sums",
         Input::EgressPort => "copy_port",
         Input::EgressRid => "copy_rid",
         Input::Cloned => "copy_cloned",

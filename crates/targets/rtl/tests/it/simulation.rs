@@ -416,3 +416,14 @@ fn changes_of_selected_actions_are_atomic() {
     };
     changes_are_atomic(pipeline, "routes", matches);
 }
+
+/// Failed assertions, sums over payloads of any length, and a parser loop that a counter ends.
+#[test]
+#[ignore = "needs verilator"]
+fn assertions_loops_and_payloads_agrees() {
+    let tests = [("log_assert", "ecp5-85-256"), ("checksum_payload", "ecp5-85-512"), ("parser_loop", "ecp5-85-512")];
+    for (name, target) in tests {
+        let (pipeline, script) = program(&format!("tests/stf/{name}.p4"));
+        agrees(pipeline, &script, &Target::by_name(target).unwrap());
+    }
+}
