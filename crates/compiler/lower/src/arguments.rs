@@ -66,11 +66,14 @@ impl<'a> Arguments<'a> {
         let e = self.at(index)?;
         match lowering.scalar_type(&e.ty) {
             Some(Type::Bits(_)) => Ok(()),
-            _ => {
-                let name = lowering.type_name(&e.ty);
-                Err(lowering.refuse(e.span, "E0300", format!("a number is wanted here, not a `{name}`")))
-            }
+            _ => Err(no_bits(lowering, e)),
         }
+    }
+
+    /// Reports an argument that is not a `bit<W>`. Enumerations and errors are none: the result would have their type.
+    pub(crate) fn check_bits(&self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+        let e = self.at(index)?;
+        if matches!(e.ty, hir::Type::Bits(_)) { Ok(()) } else { Err(no_bits(lowering, e)) }
     }
 
     pub(crate) fn number(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
@@ -244,4 +247,9 @@ impl<'a> Arguments<'a> {
         self.outs.sort_by_key(|(turn, ..)| *turn);
         self.outs.into_iter().try_for_each(|(_, target, value)| lowering.store(&target, value, span))
     }
+}
+
+fn no_bits(lowering: &mut Lowering<'_>, e: &hir::Expr) -> Reported {
+    let name = lowering.type_name(&e.ty);
+    lowering.refuse(e.span, "E0300", format!("a `bit<W>` is wanted here, not a `{name}`"))
 }

@@ -2,9 +2,10 @@
 
 use hopwright_ir::{BinaryOp, Expr, ExprKind, Type};
 use hopwright_sema::hir;
+use num_bigint::BigUint;
 
 use crate::arguments::Arguments;
-use crate::value::{Value, binary};
+use crate::value::{Value, binary, slice};
 use crate::{Lowering, Result};
 
 /// What a function with one argument, a `bit<W>`, returns. The argument may be used any number of times. A computed value that is used
@@ -12,7 +13,8 @@ use crate::{Lowering, Result};
 type Definition = fn(&mut Lowering<'_>, Expr) -> Expr;
 
 /// The functions by the names in their declarations. A result has the type of the argument.
-static DEFINITIONS: &[(&str, Definition)] = &[("count_leading_zeros", count_leading_zeros)];
+static DEFINITIONS: &[(&str, Definition)] =
+    &[("count_leading_zeros", count_leading_zeros), ("parity", parity), ("reverse_bits", reverse_bits)];
 
 impl Lowering<'_> {
     /// Lowers a call of a function that is defined here; `None` if the function is not.
@@ -23,7 +25,7 @@ impl Lowering<'_> {
 
     fn defined_call(&mut self, definition: Definition, call: &hir::Call) -> Result<Option<Value>> {
         let mut args = Arguments::new(self, call)?;
-        args.check_number(self, 0)?;
+        args.check_bits(self, 0)?;
         let argument = args.scalar(self, 0)?;
         let argument = self.freeze(argument);
         let (ty, span) = (argument.ty, call.span);
@@ -38,7 +40,7 @@ fn count_leading_zeros(lowering: &mut Lowering<'_>, value: Expr) -> Expr {
     let (width, span) = (value.ty.width(), value.span);
     // Ones below the value end the search in a value of zeros.
     let mut left = (width + 1).next_power_of_two();
-    let ones = Expr::constant((num_bigint::BigUint::from(1u8) << (left - width)) - 1u8, Type::Bits(left - width), span);
+    let ones = Expr::constant((BigUint::from(1u8) << (left - width)) - 1u8, Type::Bits(left - width), span);
     let mut rest = binary(BinaryOp::Concat, value, ones, Type::Bits(left), span);
     let mut digits: Option<Expr> = None;
     while left > 1 {
@@ -63,4 +65,46 @@ fn count_leading_zeros(lowering: &mut Lowering<'_>, value: Expr) -> Expr {
         left /= 2;
     }
     digits.unwrap_or(rest)
+}
+
+/// The exclusive or of all bits: that of both halves, until one bit is left.
+fn parity(lowering: &mut Lowering<'_>, value: Expr) -> Expr {
+    let span = value.span;
+    let mut rest = value;
+    while rest.ty.width() > 1 {
+        let width = rest.ty.width();
+        let half = width.div_ceil(2);
+        let ty = Type::Bits(half);
+        let value = lowering.freeze(rest);
+        let arg = Box::new(value.clone());
+        let high = Expr { kind: ExprKind::Slice { arg, hi: width - 1, lo: half }, ty: Type::Bits(width - half), span };
+        let high = Expr { kind: ExprKind::Cast(Box::new(high)), ty, span };
+        rest = binary(BinaryOp::Xor, high, slice(value, half - 1, span), ty, span);
+    }
+    rest
+}
+
+/// The bits in reverse order. Halves are exchanged, then the halves of these, down to single bits. That needs a width which is a power of two:
+/// zeros above the value fill it, come to its low end, and are cut off.
+fn reverse_bits(lowering: &mut Lowering<'_>, value: Expr) -> Expr {
+    let (width, span) = (value.ty.width(), value.span);
+    let whole = width.next_power_of_two();
+    let ty = Type::Bits(whole);
+    let mut rest = Expr { kind: ExprKind::Cast(Box::new(value)), ty, span };
+    let mut half = whole / 2;
+    while half > 0 {
+        rest = lowering.freeze(rest);
+        let distance = Expr::constant(half, Type::Bits(32), span);
+        let low_halves = (0..whole).filter(|bit| bit % (2 * half) < half);
+        let mask = low_halves.fold(BigUint::ZERO, |mask, bit| mask | (BigUint::from(1u8) << bit));
+        let mask = Expr::constant(mask, ty, span);
+        let low = binary(BinaryOp::And, rest.clone(), mask.clone(), ty, span);
+        let low = binary(BinaryOp::Shl, low, distance.clone(), ty, span);
+        let high = binary(BinaryOp::Shr, rest, distance, ty, span);
+        let high = binary(BinaryOp::And, high, mask, ty, span);
+        rest = binary(BinaryOp::Or, low, high, ty, span);
+        half /= 2;
+    }
+    let arg = Box::new(rest);
+    Expr { kind: ExprKind::Slice { arg, hi: whole - 1, lo: whole - width }, ty: Type::Bits(width), span }
 }

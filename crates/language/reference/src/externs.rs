@@ -54,6 +54,8 @@ const FUNCTIONS: &[&str] = &[
     "adjust_checksum",
     "population_count",
     "count_leading_zeros",
+    "parity",
+    "reverse_bits",
     "psa_clone_i2e",
     "psa_clone_e2e",
     "psa_resubmit",
@@ -161,16 +163,10 @@ impl<'a> Machine<'a> {
                 let sum = checksum::add(checksum::add(before, without), checksum::sum(self.data(added).bytes()));
                 give(checksum, !sum);
             }
-            ("population_count", [number]) => {
-                let ones = self.data(number).number().count_ones();
+            ("population_count" | "count_leading_zeros" | "parity" | "reverse_bits", [number]) => {
+                let result = of_bits(name, &self.data(number));
                 let ty = number.expr.map_or(Type::InfInt, |e| e.ty.clone());
-                return Ok(Value::Number(number::fit(ones.into(), &ty)));
-            }
-            ("count_leading_zeros", [number]) => {
-                let bits = self.data(number);
-                let zeros = bits.len() - bits.number().bits() as usize;
-                let ty = number.expr.map_or(Type::InfInt, |e| e.ty.clone());
-                return Ok(Value::Number(number::fit(zeros.into(), &ty)));
+                return Ok(Value::Number(number::fit(result.into(), &ty)));
             }
             ("SelectByDirection", [direction, to_host, to_net]) => {
                 let to_host_wanted = matches!(direction.value, Value::Member(0));
@@ -464,6 +460,17 @@ pub(crate) fn data_of(program: &TypedProgram, arg: &Argument<'_>) -> Bits {
         value::pack(program, &e.ty, &arg.value, &mut bits);
     }
     bits
+}
+
+/// The functions of `bits.p4`.
+fn of_bits(function: &str, bits: &Bits) -> BigUint {
+    let (number, len) = (bits.number(), bits.len() as u64);
+    match function {
+        "population_count" => number.count_ones().into(),
+        "count_leading_zeros" => (len - number.bits()).into(),
+        "parity" => (number.count_ones() % 2).into(),
+        _ => (0..len).fold(BigUint::ZERO, |reversed, at| (reversed << 1u8) | BigUint::from(number.bit(at))),
+    }
 }
 
 /// Gives an `out` or `inout` argument a number, in its type.

@@ -282,7 +282,7 @@ impl Lowering<'_> {
             return Ok(index);
         }
         let name = self.type_name(&e.ty);
-        Err(self.refuse(e.span, "E0300", format!("a number is wanted here, not a `{name}`")))
+        Err(self.refuse(e.span, "E0300", format!("a `bit<W>` is wanted here, not a `{name}`")))
     }
 
     fn is_named(&self, object: hir::ObjectId) -> bool {

@@ -283,8 +283,14 @@ fn what_is_not_lowered_is_refused_at_its_place() {
 #[test]
 fn externs_whose_declaration_takes_anything_take_numbers() {
     let refused = |call: &str| {
-        let compiled =
-            compile(&ingress("", "register<bit<8>>(4) r;", &format!("bool flag = true; bit<8> n = 0; {call}")), true);
+        let compiled = compile(
+            &ingress(
+                "#include <bits.p4>",
+                "register<bit<8>>(4) r;",
+                &format!("bool flag = true; bit<8> n = 0; {call}"),
+            ),
+            true,
+        );
         let errors = compiled.diagnostics.iter().filter(|d| d.code.starts_with('E'));
         errors.map(|d| format!("{} {}", d.code, compiled.sources.snippet(d.span().unwrap()))).collect::<Vec<_>>()
     };
@@ -292,6 +298,10 @@ fn externs_whose_declaration_takes_anything_take_numbers() {
     assert_eq!(refused("r.read(n, 0); hash(n, HashAlgorithm.crc16, 8w0, { n }, n < 9);"), ["E0300 n < 9"]);
     assert_eq!(refused("r.read(n, 0); hash(flag, HashAlgorithm.crc16, 8w0, { n }, n);"), ["E0300 flag"]);
     assert_eq!(refused("r.read(n, 0); random(flag, false, true);"), ["E0300 flag"]);
+    assert_eq!(refused("r.read(n, 0); n = parity(n);"), [""; 0]);
+    for other in ["flag", "(int<8>) n", "error.NoMatch"] {
+        assert_eq!(refused(&format!("r.read(n, 0); reverse_bits({other});")), [format!("E0300 {other}")]);
+    }
 }
 
 #[test]

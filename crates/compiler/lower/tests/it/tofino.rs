@@ -177,10 +177,10 @@ fn types_that_cannot_be_left_open() {
     // Indices are numbers, of any width.
     compiles(&action, "a.execute(hdr.h.d); a.execute(hdr.h.c);");
     let call = error(&action, "a.execute(hdr.h.isValid());");
-    assert_eq!(call, "E0300 a number is wanted here, not a `bool`: hdr.h.isValid()");
+    assert_eq!(call, "E0300 a `bit<W>` is wanted here, not a `bool`: hdr.h.isValid()");
     assert_eq!(
         error("Register<bit<32>, _>(4) r;", "meta.m = r.read(true);"),
-        "E0300 a number is wanted here, not a `bool`: true"
+        "E0300 a `bit<W>` is wanted here, not a `bool`: true"
     );
 }
 

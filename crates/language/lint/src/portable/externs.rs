@@ -52,7 +52,7 @@ const V1MODEL_OBJECTS: [(&str, &str); 8] = [
 ];
 
 /// What is declared by files of this compiler only, by target: BMv2 and others, Tofino.
-const OWN: [(&str, &str, &str); 7] = [
+const OWN: [(&str, &str, &str); 9] = [
     ("AesCmac", "an extern that you add to the switch", "AES in tables, as in p4/tofino"),
     ("AesCmacRoundKeys", "an extern that you add to the switch", "AES in tables, as in p4/tofino"),
     ("Aes128", "an extern that you add to the switch", "AES in tables, as in p4/tofino"),
@@ -63,6 +63,8 @@ const OWN: [(&str, &str, &str); 7] = [
     ),
     ("population_count", "sums of slices, or a table", "a table with the value as its key"),
     ("count_leading_zeros", "a `ternary` or `lpm` table", "a `ternary` table with the value as its key"),
+    ("parity", "the exclusive or of slices", "the exclusive or of slices"),
+    ("reverse_bits", "a concatenation of slices", "a concatenation of slices"),
     ("Checksum16", "`update_checksum`", "a `Checksum` object"),
 ];
 
