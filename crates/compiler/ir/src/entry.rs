@@ -66,6 +66,13 @@ pub enum EntryError {
         /// Name of the key.
         key: String,
     },
+    /// A mask that the key's match kind does not allow.
+    Mask {
+        /// Name of the key.
+        key: String,
+        /// Its match kind.
+        kind: MatchKind,
+    },
     /// A prefix longer than the key, or a range whose low bound is above its high bound.
     BadRange {
         /// Name of the key.
@@ -106,6 +113,9 @@ impl std::fmt::Display for EntryError {
             }
             EntryError::MaskedBits { key } => {
                 write!(f, "value of key `{key}` has bits outside its mask or prefix")
+            }
+            EntryError::Mask { key, kind } => {
+                write!(f, "the {kind} key `{key}` does not take this mask: its ones must be the lowest bits")
             }
             EntryError::BadRange { key } => {
                 write!(f, "bad prefix length or empty range for key `{key}`")
@@ -172,6 +182,11 @@ pub fn check_default(pipeline: &Pipeline, table: TableId, call: &ActionCall) -> 
 pub fn check_match(name: &str, kind: MatchKind, width: u32, value: &MatchValue) -> Result<(), EntryError> {
     if !value.has_form(kind.form()) {
         return Err(EntryError::MatchKind { key: name.to_string() });
+    }
+    if let MatchValue::Ternary { mask, .. } = value
+        && !kind.allows_mask(mask)
+    {
+        return Err(EntryError::Mask { key: name.to_string(), kind });
     }
     check_width(name, width, value)
 }

@@ -142,14 +142,14 @@ fn match_of(key: &Key, value: &Value, wide: bool, random: &mut Random) -> MatchV
         MatchForm::Mask => {
             // Every fourth bit is not compared.
             let open = (0..width).filter(|at| number >> (at % 16) & 3 == 0);
-            let mask = if wide {
-                open.fold(all, |mut mask, at| {
-                    mask.set_bit(at.into(), false);
-                    mask
-                })
-            } else {
-                all
-            };
+            let with_gaps = open.fold(all.clone(), |mut mask, at| {
+                mask.set_bit(at.into(), false);
+                mask
+            });
+            // Or the lower half, for keys that have no such masks.
+            let mut others =
+                [with_gaps, &all >> (width / 2)].into_iter().filter(|mask| wide && key.kind.allows_mask(mask));
+            let mask = others.next().unwrap_or(all);
             MatchValue::Ternary { value: &value.bits & &mask, mask }
         }
         MatchForm::Range => {

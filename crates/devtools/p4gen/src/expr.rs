@@ -89,7 +89,8 @@ impl Generator {
         match self.random.below(if self.config.extensions { 17 } else { 16 }) {
             16 if matches!(ty, Ty::Bits(_)) => {
                 // By the width, so that programs of old seeds keep the rest.
-                let function = ["population_count", "count_leading_zeros"][width as usize % 2];
+                let function =
+                    ["population_count", "count_leading_zeros", "parity", "reverse_bits"][width as usize % 4];
                 format!("{function}({})", self.expr(ty, depth))
             }
             0..=4 => {

@@ -82,7 +82,7 @@ pub struct Config {
     pub objects: bool,
     /// Deparsers with loops and headers of their own.
     pub deparser_code: bool,
-    /// What `bits.p4` and `internet_checksum.p4` declare, and masked keys.
+    /// What `bits.p4` and `internet_checksum.p4` declare, and keys of kinds `masked` and `suffix`.
     pub extensions: bool,
     /// Clones, multicast, resubmit, recirculate, truncate and digests.
     pub traffic: bool,
@@ -387,7 +387,7 @@ impl Generator {
         if self.config.extensions {
             self.line("#include <bits.p4>");
             self.line("#include <internet_checksum.p4>");
-            self.line("match_kind { masked }");
+            self.line("match_kind { masked, suffix }");
         }
         self.standard_metadata();
         self.declare_headers();

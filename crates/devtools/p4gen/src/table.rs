@@ -221,7 +221,7 @@ impl Generator {
                     0 => "exact",
                     1 => ["exact", "lpm"][usize::from(i == lpm_at)],
                     2 => *self.random.pick(&["ternary", "ternary", "exact"]),
-                    4 => ["masked", "masked", "exact"][(i + lpm_at) % 3],
+                    4 => ["masked", "suffix", "exact"][(i + lpm_at) % 3],
                     _ if self.config.range_and_optional => {
                         *self.random.pick(&["range", "optional", "ternary", "exact"])
                     }
@@ -309,8 +309,11 @@ impl Generator {
                     format!("{width}w{:#x} &&& {width}w{mask:#x}", value & mask)
                 }
             }
-            ("ternary" | "masked", _) => {
-                let mask = self.random.value(width);
+            ("ternary" | "masked" | "suffix", _) => {
+                let mask = match (kind, self.random.value(width)) {
+                    ("suffix", chosen) => all.checked_shr((chosen % u128::from(width + 1)) as u32).unwrap_or(0),
+                    (_, chosen) => chosen,
+                };
                 if stf {
                     let digit = |i: u32| match (mask >> i & 1, value >> i & 1) {
                         (0, _) => '*',

@@ -10,8 +10,8 @@ use crate::number;
 use crate::objects::Count;
 use crate::value::{self, Value};
 
-/// What an entry, or a member of a value set, says about one key: for `exact` a value, for `lpm` a prefix, for `ternary` and
-/// `masked` a mask, for `range` a range, for `optional` and `selector` a value or anything.
+/// What an entry, or a member of a value set, says about one key: for `exact` a value, for `lpm` a prefix, for `ternary`,
+/// `masked` and `suffix` a mask, for `range` a range, for `optional` and `selector` a value or anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Match {
     /// Anything.
@@ -121,7 +121,7 @@ impl Entries {
     }
 
     /// The position of the entry that wins among those that match: by priority if a key has a match kind with priorities;
-    /// otherwise the one that compares most bits of `lpm` (and `masked`) keys. Of equals the one added first.
+    /// otherwise the one that compares most bits of `lpm` (and `masked` and `suffix`) keys. Of equals the one added first.
     pub(crate) fn lookup(&self, table: &Table, keys: &[(BigUint, u32)]) -> Option<usize> {
         let kind = |at: usize| table.keys[at].match_kind.as_str();
         let with_priority = has_priorities(table);
@@ -134,7 +134,7 @@ impl Entries {
             }
             let compared = entry.matches.iter().zip(keys).enumerate();
             compared
-                .filter(|(at, _)| matches!(kind(*at), "lpm" | "masked"))
+                .filter(|(at, _)| matches!(kind(*at), "lpm" | "masked" | "suffix"))
                 .map(|(_, (m, (_, width)))| m.compared(*width))
                 .sum()
         };
@@ -185,9 +185,9 @@ fn of_set(program: &TypedProgram, set: &Set, ty: &Type, kind: &str) -> Match {
             Match::Prefix(bits(value) & &mask, u32::try_from(mask.count_ones()).unwrap_or(width))
         }
         ("lpm", _) => Match::Prefix(BigUint::ZERO, 0),
-        ("ternary" | "masked", Set::Value(value)) => Match::Mask(bits(value), all),
-        ("ternary" | "masked", Set::Mask(value, mask)) => Match::Mask(bits(value) & bits(mask), bits(mask)),
-        ("ternary" | "masked", _) => Match::Mask(BigUint::ZERO, BigUint::ZERO),
+        ("ternary" | "masked" | "suffix", Set::Value(value)) => Match::Mask(bits(value), all),
+        ("ternary" | "masked" | "suffix", Set::Mask(value, mask)) => Match::Mask(bits(value) & bits(mask), bits(mask)),
+        ("ternary" | "masked" | "suffix", _) => Match::Mask(BigUint::ZERO, BigUint::ZERO),
         ("range", Set::Value(value)) => Match::Range(bits(value), bits(value)),
         ("range", Set::Range(low, high)) => Match::Range(bits(low), bits(high)),
         ("range", _) => Match::Range(BigUint::ZERO, all),

@@ -20,8 +20,18 @@ use crate::value::{member_types, width};
 
 /// Architectures whose way of a packet is known.
 const ARCHITECTURES: &[&str] = &["v1model", "psa", "pna", "tna", "t2na"];
-const MATCH_KINDS: &[&str] =
-    &["exact", "lpm", "ternary", "range", "optional", "selector", "masked", "atcam_partition_index", "dleft_hash"];
+const MATCH_KINDS: &[&str] = &[
+    "exact",
+    "lpm",
+    "ternary",
+    "range",
+    "optional",
+    "selector",
+    "masked",
+    "suffix",
+    "atcam_partition_index",
+    "dleft_hash",
+];
 
 /// Follows all code that the package's blocks reach. Returns what is not supported and where it is.
 pub(crate) fn check(program: &TypedProgram, state: &mut State) -> Vec<(String, Span)> {

@@ -25,13 +25,15 @@ enum SetForm {
     Mask,
     /// A mask whose ones are all at the front.
     Prefix,
+    /// A mask whose ones are all at the end.
+    Suffix,
     Range,
 }
 
-use SetForm::{Any, Mask, Prefix, Range};
+use SetForm::{Any, Mask, Prefix, Range, Suffix};
 
 #[rustfmt::skip]
-const KINDS: [MatchKind; 7] = [
+const KINDS: [MatchKind; 8] = [
     MatchKind { name: "exact", numbers: false, sets: &[], priorities: false, takes: "one value" },
     MatchKind { name: "lpm", numbers: true, sets: &[Any, Prefix], priorities: false, takes: "a prefix" },
     MatchKind { name: "ternary", numbers: false, sets: &[Any, Mask], priorities: true, takes: "a value and a mask" },
@@ -39,6 +41,7 @@ const KINDS: [MatchKind; 7] = [
     MatchKind { name: "optional", numbers: false, sets: &[Any], priorities: true, takes: "one value or anything" },
     MatchKind { name: "selector", numbers: false, sets: &[Any, Mask, Range], priorities: false, takes: "anything" },
     MatchKind { name: "masked", numbers: false, sets: &[Any, Mask], priorities: false, takes: "a value and a mask" },
+    MatchKind { name: "suffix", numbers: true, sets: &[Any, Suffix], priorities: false, takes: "a value and a mask of the lowest bits" },
 ];
 
 impl MatchKind {
@@ -53,7 +56,8 @@ impl MatchKind {
             Set::Value(_) => true,
             Set::Any => self.sets.contains(&Any),
             Set::Mask(..) if self.sets.contains(&Mask) => true,
-            Set::Mask(_, mask) => self.sets.contains(&Prefix) && may_be_prefix(mask),
+            Set::Mask(_, mask) if self.sets.contains(&Prefix) => may_be_prefix(mask),
+            Set::Mask(_, mask) => self.sets.contains(&Suffix) && may_be_suffix(mask),
             Set::Range(..) => self.sets.contains(&Range),
             Set::ValueSet(_) => false,
         }
@@ -62,13 +66,26 @@ impl MatchKind {
 
 /// Whether the ones of a mask are all at its front, as far as it is known.
 fn may_be_prefix(mask: &hir::Expr) -> bool {
+    known_mask(mask).is_none_or(|(mask, all)| at_the_end(&(all ^ mask)))
+}
+
+/// Whether the ones of a mask are all at its end, as far as it is known.
+fn may_be_suffix(mask: &hir::Expr) -> bool {
+    known_mask(mask).is_none_or(|(mask, _)| at_the_end(&mask))
+}
+
+/// The bits of a mask, and those of a mask of ones.
+fn known_mask(mask: &hir::Expr) -> Option<(BigInt, BigInt)> {
     match (&mask.kind, &mask.ty) {
         (hir::ExprKind::Int(mask), hir::Type::Bits(w) | hir::Type::Int(w)) => {
             let all = consteval::mask(*w);
-            let zeros: BigInt = &all ^ (mask & &all);
-            // The zeros are at the low end: one more is a power of two.
-            (&zeros & (&zeros + 1u32)) == BigInt::ZERO
+            Some((mask & &all, all))
         }
-        _ => true,
+        _ => None,
     }
+}
+
+/// Whether the ones are all at the low end: one more is a power of two.
+fn at_the_end(ones: &BigInt) -> bool {
+    (ones & (ones + 1u32)) == BigInt::ZERO
 }

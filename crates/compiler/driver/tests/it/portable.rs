@@ -199,10 +199,12 @@ fn match_kinds() {
     assert_eq!(keys(Tofino, "hdr.data.c: range;"), NONE);
     assert_eq!(keys(Tofino, "hdr.data.c: lpm; hdr.data.a: ternary;"), ["W0048"]);
     assert_eq!(keys(Tofino, "hdr.data.c: lpm; hdr.data.a: exact;"), NONE);
-    let masked = "match_kind { masked }";
-    let table = "table t { key = { hdr.data.a: masked; } actions = { NoAction; } }";
-    for target in Target::ALL {
-        assert_eq!(found(target, &v1model(masked, "", table, "t.apply();", "")), ["W0048 hdr.data.a"]);
+    for kind in ["masked", "suffix"] {
+        let declared = format!("match_kind {{ {kind} }}");
+        let table = format!("table t {{ key = {{ hdr.data.a: {kind}; }} actions = {{ NoAction; }} }}");
+        for target in Target::ALL {
+            assert_eq!(found(target, &v1model(&declared, "", &table, "t.apply();", "")), ["W0048 hdr.data.a"]);
+        }
     }
 }
 

@@ -29,6 +29,8 @@ pub enum MatchKind {
     Selector,
     /// Like ternary, but the entry whose masks have the most ones wins, and entries have no priorities.
     Masked,
+    /// The key ends with the entry's suffix, a value under a mask whose ones are the lowest bits; the longest suffix wins.
+    Suffix,
 }
 
 /// The form in which an entry specifies a key.
@@ -73,9 +75,9 @@ pub struct MatchKindInfo {
 
 impl MatchKind {
     /// All match kinds.
-    pub const ALL: [MatchKind; 7] = {
+    pub const ALL: [MatchKind; 8] = {
         use MatchKind::*;
-        [Exact, Lpm, Ternary, Range, Optional, Selector, Masked]
+        [Exact, Lpm, Ternary, Range, Optional, Selector, Masked, Suffix]
     };
 
     /// Returns the description.
@@ -88,6 +90,7 @@ impl MatchKind {
             MatchKind::Optional => ("optional", MatchForm::ValueOrAny, Precedence::Priority),
             MatchKind::Selector => ("selector", MatchForm::Nothing, Precedence::Distinct),
             MatchKind::Masked => ("masked", MatchForm::Mask, Precedence::MoreBits),
+            MatchKind::Suffix => ("suffix", MatchForm::Mask, Precedence::MoreBits),
         };
         MatchKindInfo { name, form, precedence }
     }
@@ -107,6 +110,12 @@ impl MatchKind {
         self.form() != MatchForm::Nothing
     }
 
+    /// Whether entries may have this mask, as far as the form [`MatchForm::Mask`] does not say it.
+    pub fn allows_mask(self, mask: &BigUint) -> bool {
+        // Ones at the low end: one more is a power of two.
+        self != MatchKind::Suffix || mask & (mask + 1u32) == BigUint::ZERO
+    }
+
     /// Converts a match for a key of `width` bits to the form of this kind. A plain value is valid for every form. Bits
     /// outside of a mask or prefix are cleared.
     ///
@@ -114,7 +123,7 @@ impl MatchKind {
     /// A message if this kind cannot express the match.
     pub fn value(self, written: WrittenMatch, width: u32) -> Result<MatchValue, String> {
         let MatchKindInfo { name, form, .. } = self.info();
-        Ok(match (form, written) {
+        let value = match (form, written) {
             (MatchForm::Value, WrittenMatch::Value(value)) => MatchValue::Exact(value),
             (MatchForm::ValueOrAny, WrittenMatch::Value(value)) => MatchValue::Optional(Some(value)),
             (MatchForm::Prefix, WrittenMatch::Value(value)) => MatchValue::Lpm { value, prefix_len: width },
@@ -149,7 +158,13 @@ impl MatchKind {
                 };
                 return Err(format!("a key of kind {name} takes {takes}"));
             }
-        })
+        };
+        match &value {
+            MatchValue::Ternary { mask, .. } if !self.allows_mask(mask) => {
+                Err(format!("the ones in the mask of a {name} key must be its lowest bits"))
+            }
+            _ => Ok(value),
+        }
     }
 
     /// Returns the match that accepts every value of a key of `width` bits, if this kind can express it.
@@ -376,5 +391,19 @@ mod tests {
         assert_eq!(masked.compared_bits(), 3);
         assert_eq!(mask(MatchKind::Masked, 0x70), Ok(masked));
         assert!(mask(MatchKind::Exact, 0x70).is_err());
+    }
+
+    #[test]
+    fn only_masks_of_the_lowest_bits_are_masks_of_suffix_keys() {
+        let mask = |mask: u32| MatchKind::Suffix.value(WrittenMatch::Mask(0xa5u32.into(), mask.into()), 8);
+        for ones in 0..=8 {
+            let low = (1u32 << ones) - 1;
+            let value = mask(low).unwrap();
+            assert_eq!(value, MatchValue::Ternary { value: (0xa5 & low).into(), mask: low.into() });
+            assert_eq!(value.compared_bits(), ones);
+        }
+        for other in [0x80, 0xf0, 0x0e, 0x05, 0xfe] {
+            assert!(mask(other).is_err(), "{other:#x}");
+        }
     }
 }

@@ -26,6 +26,8 @@ fn entries_are_accepted_in_the_forms_that_have_a_meaning() {
         ("_", WrittenMatch::Any),
         ("0x50 &&& 0xf0", mask(0x50, 0xf0)),
         ("0x10 &&& 0x30", mask(0x10, 0x30)),
+        ("0x05 &&& 0x0f", mask(0x05, 0x0f)),
+        ("0x50 &&& 0xff", mask(0x50, 0xff)),
         ("0x10 .. 0x30", WrittenMatch::Range(0x10u32.into(), 0x30u32.into())),
     ];
     for kind in matched() {

@@ -52,6 +52,13 @@ fn everything_of_the_examples_is_reached() {
     }
 }
 
+/// Masks of suffix keys have no gaps. One of the tables has an entry that matches anything.
+#[test]
+fn entries_have_masks_that_their_match_kinds_allow() {
+    let missed = missed(&root().join("tests/stf/suffix_keys.p4"), &options());
+    assert!(missed.len() == 1 && missed[0].contains("work.fixed: miss"), "{missed:#?}");
+}
+
 /// The IP router decides late about what is decided early: whether a packet is forwarded.
 #[test]
 fn a_router_forwards_in_its_tests() {

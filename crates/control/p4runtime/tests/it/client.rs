@@ -94,6 +94,29 @@ fn masked_keys_have_values_and_masks_but_no_priorities() {
 }
 
 #[test]
+fn suffix_keys_have_masks_of_the_lowest_bits() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/stf/suffix_keys.p4");
+    let server = server_of(|| compile_file(&file, &Default::default(), true));
+    let mut client = client(&server, 1);
+    let field = client.names().table("t").unwrap().match_fields[0].clone();
+    assert_eq!(field.r#match, Some(match_field::Match::OtherMatchType("suffix".into())));
+    let suffix = "d.b=55&&&255 d.c=1 => set(v=3)";
+    let whole = "d.b=4660 d.c=1 => set(v=4)";
+    client.write(Type::Insert, vec![entry(&client, "t", suffix), entry(&client, "t", whole)]).unwrap();
+    let other = |mask: &str| entry(&client, "t", &format!("d.b={mask} d.c=1 => set(v=5)"));
+    // Ones with zeros below them, a gap, and a prefix.
+    let others = ["0x10&&&0xf0", "0x5&&&0x5", "0/8"].map(other);
+    let refused = "the suffix key `d.b` does not take this mask: its ones must be the lowest bits";
+    for other in others {
+        let failure = client.write(Type::Insert, vec![other]).unwrap_err();
+        assert!(failure.to_string().contains(refused), "{failure}");
+        assert!(failure.to_string().contains("(InvalidArgument)"), "{failure}");
+    }
+    let seen: Vec<String> = entries(&mut client).into_iter().filter(|e| e.contains("set(")).collect();
+    assert_eq!(seen, [suffix, whole]);
+}
+
+#[test]
 fn packets_are_followed() {
     let server = server();
     let mut control = client(&server, 1);

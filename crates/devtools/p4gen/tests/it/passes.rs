@@ -130,7 +130,7 @@ fn thorough_programs_use_every_construct() {
 fn programs_use_what_is_beyond_v1model() {
     let config = Config::default();
     let programs: Vec<String> = (0..200).map(|seed| generate(seed, &config).program).collect();
-    for used in [": masked ", "population_count(", "adjust_checksum("] {
+    for used in [": masked ", ": suffix ", "parity(", "reverse_bits(", "adjust_checksum("] {
         let count = programs.iter().filter(|program| program.contains(used)).count();
         assert!(count > 20, "{count} of 200 use {used}");
     }

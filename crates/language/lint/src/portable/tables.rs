@@ -55,8 +55,8 @@ impl Lint<'_, '_> {
         for key in &table.keys {
             let span = key.expr.span;
             match key.match_kind.as_str() {
-                "masked" => {
-                    let what = "the match kind `masked` is declared by the program, and is Hopwright's";
+                kind @ ("masked" | "suffix") => {
+                    let what = &format!("the match kind `{kind}` is declared by the program, and is Hopwright's");
                     let fix = self.match_kind(key, "ternary").filter(|_| table.entries.is_empty());
                     let instead = "`ternary`, with priorities that the control plane chooses";
                     self.say_with_fix("W0048", (span, fix), what, "", instead);

@@ -94,6 +94,12 @@ fn match_value(kind: MatchKind, width: u32) -> BoxedStrategy<MatchValue> {
         MatchKind::Ternary | MatchKind::Masked => {
             (value(width), value(width)).prop_map(|(v, mask)| MatchValue::Ternary { value: v & &mask, mask }).boxed()
         }
+        MatchKind::Suffix => (value(width), 0..=width)
+            .prop_map(|(v, ones)| {
+                let mask = (BigUint::from(1u32) << ones) - 1u32;
+                MatchValue::Ternary { value: v & &mask, mask }
+            })
+            .boxed(),
         MatchKind::Range => (value(width), value(width))
             .prop_map(|(a, b)| MatchValue::Range { lo: a.clone().min(b.clone()), hi: a.max(b) })
             .boxed(),
@@ -150,6 +156,9 @@ fn shapes() -> impl Strategy<Value = Vec<(MatchKind, u32)>> {
         vec![(Masked, 16), (Exact, 8), (Masked, 100)],
         vec![(Masked, 16), (Lpm, 16)],
         vec![(Masked, 16), (Ternary, 16)],
+        vec![(Suffix, 16)],
+        vec![(Suffix, 100), (Exact, 8), (Suffix, 16)],
+        vec![(Suffix, 16), (Lpm, 16), (Masked, 9)],
         vec![(Range, 16)],
         vec![(Range, 128), (Exact, 4)],
         vec![(Range, 16), (Ternary, 16), (Range, 70)],
