@@ -5,7 +5,7 @@
 //! ([`Kind::settings`], [`Settings::check`]), then starts the agent in its [`Environment`]. From then on there is an [`Agent`], which is asked
 //! for its metrics, reads its files again on request, and stops when it is dropped.
 //!
-//! `examples/agent` is a protocol of its own in a hundred lines.
+//! The example `arp_responder` of `hopwright-switch` is a protocol of its own in about a hundred lines.
 
 pub mod alone;
 pub mod hand_over;
