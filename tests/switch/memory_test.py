@@ -134,7 +134,7 @@ class Controller:
 class Limits(unittest.TestCase):
     """Two tenants, of which one has a limit of its own."""
 
-    CONFIG = tenant(1, 'memory = "8M"') + tenant(2) + SERVICES
+    CONFIG = tenant(1, 'memory = "8M"\ncpu_queue = 64') + tenant(2) + SERVICES
 
     def lab(self, memory="64M"):
         return Lab(self.CONFIG, sockets=False, settings=f'mtu = 1500\nmemory = "{memory}"\n')
