@@ -1,6 +1,6 @@
 //! What a table takes, empty and with each entry.
 //!
-//! The structures grow with the entries. An entry is charged what it adds to the largest that they become with so many entries.
+//! The structures grow with the entries. An entry is charged what it adds to them at most, over all entries.
 
 use std::mem::size_of;
 
@@ -99,8 +99,8 @@ pub(crate) fn of_group(members: usize) -> u64 {
     512 + 96 * members as u64
 }
 
-/// The nodes of a trie by depth: how many there are at most, and what one takes. Each prefix has nodes of its own as far as there are so
-/// many.
+/// The nodes of a trie by depth: how many there are at most, and what one takes. Prefixes share nodes only where
+/// there are no more.
 fn nodes(bits: u32) -> Vec<(u64, u64)> {
     let mut depth = PrefixTree::stride(0);
     let mut nodes = Vec::new();
