@@ -37,7 +37,8 @@ class Messages:
     """IRATI's messages, by its .proto files."""
 
     def __init__(self, checkout):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="irati"))
+        self.folder = tempfile.TemporaryDirectory(prefix="irati")
+        folder = pathlib.Path(self.folder.name)
         for path, names in PROTOS.items():
             for name in names:
                 text = subprocess.run(["git", "-c", "safe.directory=*", "-C", checkout, "show", f"HEAD:{path}/{name}.proto"], capture_output=True)
