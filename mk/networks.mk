@@ -63,10 +63,10 @@ test-switch: hopwright p4runtime-clients
 	tests/switch/run.sh
 	tests/tutorial/run.sh docs/switch.md
 
-## test-agent: the example of an agent of one's own, as a tenant and alone
+## test-agent: the examples of agents of one's own, as tenants and alone
 # Built with the features of the whole workspace, as the tests are.
 test-agent:
-	$(CARGO) build --workspace --profile bench --example arp_responder
+	$(CARGO) build --workspace --profile bench --example arp_responder --example echo_responder
 	cd tests/switch && unshare --net sh -c 'ip link set lo up; exec ./agent_test.py'
 
 ## test-four-routers: four routers on one switch, with FRR, BIRD, finsy and os-ken as control planes

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example of an agent, as a tenant and alone: the kernel resolves addresses that it answers for."""
+"""The examples of agents, as tenants and alone: the kernel resolves addresses that one answers for, and pings that of the other."""
 
 import json
 import os
@@ -11,7 +11,8 @@ import unittest
 
 from lab import HOPWRIGHT, PATIENCE, Lab, ip, veth, wait_until
 
-RESPONDER = pathlib.Path(HOPWRIGHT).parent / "examples" / "arp_responder"
+EXAMPLES = pathlib.Path(HOPWRIGHT).parent / "examples"
+RESPONDER, ECHO = EXAMPLES / "arp_responder", EXAMPLES / "echo_responder"
 FIRST, SECOND = ("10.9.0.1", "02:00:00:00:00:01"), ("10.9.0.3", "02:00:00:00:00:03")
 TENANT = """
 [[tenant]]
@@ -29,6 +30,13 @@ def resolved(address):
     subprocess.run(["python3", "-c", with_socket], check=True)
     found = subprocess.run(["ip", "-json", "neigh", "show", "to", address, "dev", "host0"], capture_output=True, text=True, check=True)
     return next((n.get("lladdr") for n in json.loads(found.stdout or "[]")), None)
+
+
+def ping():
+    """The address answers requests of several sizes; the kernel checks the checksums."""
+    for size in (0, 57, 1472):
+        command = ["ping", "-q", "-c", "1", "-W", "1", "-s", str(size), "10.9.0.1"]
+        wait_until(f"10.9.0.1 answers {size} bytes", lambda: subprocess.run(command, stdout=subprocess.DEVNULL).returncode == 0)
 
 
 class Agent(unittest.TestCase):
@@ -50,7 +58,7 @@ class Agent(unittest.TestCase):
             hosts.write_text(" ".join(SECOND) + "\n")
             lab.reload()
             self.expect(SECOND)
-            self.assertGreaterEqual(float(lab.metrics()['arp_answers_total{tenant="arp"}']), 2)
+            self.assertGreaterEqual(float(lab.metrics()['hopwright_arp_answers_total{tenant="arp"}']), 2)
 
     def test_settings_are_checked(self):
         lab = Lab(TENANT.replace('hosts = "hosts"', 'host = "hosts"'), command=(RESPONDER, "switch"))
@@ -73,7 +81,28 @@ class Agent(unittest.TestCase):
             self.expect(SECOND)
             process.terminate()
             self.assertEqual(process.wait(PATIENCE), 0, log.read_text())
-            self.assertIn("arp_answers_total", log.read_text())
+            self.assertIn("hopwright_arp_answers_total", log.read_text())
+        finally:
+            process.kill()
+            process.wait()
+            ip("link", "del", "sw0")
+
+    def test_echo_as_a_tenant(self):
+        agent = 'agent = { kind = "echo", address = "10.9.0.1" }'
+        lab = Lab(TENANT.replace('agent = { kind = "arp", hosts = "hosts" }', agent), devices=1, command=(ECHO, "switch"))
+        with lab:
+            ip("addr", "add", "10.9.0.2/24", "dev", "host0")
+            ping()
+            self.assertGreaterEqual(float(lab.metrics()['hopwright_echo_requests_total{tenant="arp"}']), 3)
+
+    def test_echo_alone(self):
+        veth("sw0", "host0").close()
+        ip("addr", "add", "10.9.0.2/24", "dev", "host0")
+        process = subprocess.Popen([ECHO, "alone", "10.9.0.1", "sw0"])
+        try:
+            ping()
+            process.terminate()
+            self.assertEqual(process.wait(PATIENCE), 0)
         finally:
             process.kill()
             process.wait()

@@ -5,7 +5,8 @@
 //! ([`Kind::settings`], [`Settings::check`]), then starts the agent in its [`Environment`]. From then on there is an [`Agent`], which is asked
 //! for its metrics, reads its files again on request, and stops when it is dropped.
 //!
-//! The example `arp_responder` of `hopwright-switch` is a protocol of its own in about a hundred lines.
+//! The examples of `hopwright-switch` are protocols of their own in about a hundred lines: `arp_responder` has a table and a file of
+//! settings, `echo_responder` gets packets from its program and sends others.
 
 pub mod alone;
 pub mod hand_over;

@@ -99,7 +99,11 @@ impl Agent for Responder {
 
     fn metrics(&self) -> Vec<Metric> {
         let answers = self.tenant.vdp().control().counter("answers").and_then(|counter| counter.read(0));
-        vec![Metric::counter("arp_answers_total", "Requests answered.", answers.map_or(0, |count| count.packets))]
+        vec![Metric::counter(
+            "hopwright_arp_answers_total",
+            "Requests answered.",
+            answers.map_or(0, |count| count.packets),
+        )]
     }
 }
 
