@@ -35,7 +35,11 @@ impl Table {
             // Check before a profile target is acquired, so that a refused entry acquires nothing.
             self.check_room(&writer, hash, &key)?;
         }
-        let charged = self.charge_entry(&writer)?;
+        let charged = match self.charge_entry(&writer) {
+            Ok(charged) => charged,
+            // One that is there already would take no memory.
+            Err(error) => return self.check_room(&writer, hash, &key).and(Err(error)),
+        };
         let extras = self.extras(&action).inspect_err(|_| self.account.release(charged))?;
         let new = self.new_entry(&mut writer, &action, extras);
         if let Err(error) = self.check_room(&writer, hash, &key) {
