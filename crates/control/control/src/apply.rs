@@ -38,12 +38,15 @@ impl Model {
 
     /// Makes the inverses of changes, the last one first.
     pub(crate) fn make_inverses(&mut self, inverses: Vec<Change>) {
-        for change in inverses.into_iter().rev() {
-            // Only a device that runs the program refuses to return to where it was.
-            if let Err(error) = self.make(change, false) {
-                tracing::error!("a change cannot be undone: {error}");
+        let vdp = self.vdp.clone();
+        vdp.control().account().undo(|| {
+            for change in inverses.into_iter().rev() {
+                // Only a device that runs the program refuses to return to where it was.
+                if let Err(error) = self.make(change, false) {
+                    tracing::error!("a change cannot be undone: {error}");
+                }
             }
-        }
+        });
     }
 
     /// Makes a change, completely or not at all, and returns its inverse if it is asked for.

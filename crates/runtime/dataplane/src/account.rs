@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::quantity::Bytes;
 
@@ -44,6 +44,8 @@ pub struct Account {
     grown: AtomicU64,
     /// `u64::MAX`: there is no limit.
     limit: AtomicU64,
+    /// Changes that are being undone: they meet no limit.
+    undone: AtomicU32,
 }
 
 impl Default for Account {
@@ -53,6 +55,7 @@ impl Default for Account {
             fixed: AtomicU64::new(0),
             grown: AtomicU64::new(0),
             limit: AtomicU64::new(u64::MAX),
+            undone: AtomicU32::new(0),
         }
     }
 }
@@ -60,7 +63,21 @@ impl Default for Account {
 impl Account {
     /// What there is, in all.
     pub fn held(&self) -> u64 {
-        self.fixed.load(Ordering::Relaxed).saturating_add(self.grown.load(Ordering::Relaxed))
+        self.fixed.load(Ordering::Relaxed).saturating_add(self.grown.load(Ordering::SeqCst))
+    }
+
+    /// What there may be now.
+    fn most(&self) -> u64 {
+        if self.undone.load(Ordering::SeqCst) > 0 { u64::MAX } else { self.limit.load(Ordering::SeqCst) }
+    }
+
+    /// Undoes a change. What that charges is not refused: it was there before, but the limit may be another one since, or something else
+    /// may have come.
+    pub fn undo<T>(&self, undo: impl FnOnce() -> T) -> T {
+        self.undone.fetch_add(1, Ordering::SeqCst);
+        let undone = undo();
+        self.undone.fetch_sub(1, Ordering::SeqCst);
+        undone
     }
 
     /// Charges something more.
@@ -68,21 +85,28 @@ impl Account {
     /// # Errors
     /// It exceeds the limit; then nothing is charged.
     pub fn charge(&self, bytes: u64) -> Result<(), MemoryExceeded> {
-        let may = self.limit.load(Ordering::Relaxed);
+        let may = self.most();
         let fixed = self.fixed.load(Ordering::Relaxed);
         let more = |grown: u64| {
             let grown = grown.checked_add(bytes)?;
             (may == u64::MAX || fixed.saturating_add(grown) <= may).then_some(grown)
         };
-        let charged = self.grown.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        charged.map(drop).map_err(|grown| self.exceeded(fixed.saturating_add(grown).saturating_add(bytes), may))
+        let charged = self.grown.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        charged.map_err(|grown| self.exceeded(fixed.saturating_add(grown).saturating_add(bytes), may))?;
+        // A limit that has come meanwhile may not have seen this.
+        let (now, held) = (self.most(), self.held());
+        if now < may && held > now {
+            self.release(bytes);
+            return Err(self.exceeded(held, now));
+        }
+        Ok(())
     }
 
     /// Gives back what was charged.
     pub fn release(&self, bytes: u64) {
         let less = |grown: u64| Some(grown.saturating_sub(bytes));
         // The closure never refuses.
-        let _ = self.grown.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let _ = self.grown.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
     }
 
     /// Charges what takes the place of something: the difference.
@@ -111,7 +135,7 @@ impl Account {
         }
         self.tenant.get_or_init(|| tenant.into());
         self.fixed.store(fixed, Ordering::Relaxed);
-        self.limit.store(limit, Ordering::Relaxed);
+        self.limit.store(limit, Ordering::SeqCst);
         Ok(())
     }
 
@@ -121,11 +145,11 @@ impl Account {
     /// What there is exceeds it; then nothing changes.
     pub(crate) fn set_limit(&self, limit: Option<u64>) -> Result<(), MemoryExceeded> {
         let limit = limit.unwrap_or(u64::MAX);
-        let before = self.limit.swap(limit, Ordering::Relaxed);
-        // What was charged meanwhile met the new limit, or is seen here.
+        let before = self.limit.swap(limit, Ordering::SeqCst);
+        // What is charged meanwhile sees the new limit, or is seen here.
         let held = self.held();
         if held > limit {
-            self.limit.store(before, Ordering::Relaxed);
+            self.limit.store(before, Ordering::SeqCst);
             return Err(self.exceeded(held, limit));
         }
         Ok(())
@@ -167,5 +191,31 @@ mod tests {
         account.charge(4 << 20).unwrap();
         account.set_limit(None).unwrap();
         account.charge(1 << 40).unwrap();
+    }
+
+    #[test]
+    fn what_is_undone_comes_back_although_the_limit_is_less_now() {
+        let account = Account::default();
+        account.open("red", 0, Some(100)).unwrap();
+        account.charge(100).unwrap();
+        account.release(80);
+        account.set_limit(Some(50)).unwrap();
+        assert!(account.charge(80).is_err());
+        account.undo(|| account.charge(80)).unwrap();
+        assert_eq!(account.held(), 100);
+        assert!(account.charge(1).is_err());
+    }
+
+    #[test]
+    fn a_limit_that_comes_while_others_charge_is_met() {
+        for _ in 0..200 {
+            let account = Account::default();
+            account.open("red", 0, Some(1 << 20)).unwrap();
+            let limited = std::thread::scope(|scope| {
+                scope.spawn(|| (0..1000).try_for_each(|_| account.charge(100)));
+                account.set_limit(Some(5_000)).is_ok()
+            });
+            assert!(!limited || account.held() <= 5_000, "{}", account.held());
+        }
     }
 }

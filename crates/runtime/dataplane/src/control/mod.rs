@@ -302,8 +302,8 @@ impl Control {
             if let Some(device) = device {
                 let set = device.set_multicast_group(group, replicas.as_deref().unwrap_or_default());
                 set.map_err(|reason| {
-                    // There was room for what was there.
-                    let _ = self.account.exchange(after, before);
+                    // Undoing is not refused.
+                    let _ = self.account.undo(|| self.account.exchange(after, before));
                     ControlError::Device { name: name(), reason }
                 })?;
             }

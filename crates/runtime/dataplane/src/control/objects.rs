@@ -261,8 +261,8 @@ impl ActionProfile<'_> {
         let exceeded = |reason| ControlError::Memory { name: self.name.into(), reason };
         self.account.exchange(before, after).map_err(exceeded)?;
         change().map_err(|reason| {
-            // There was room for what was there.
-            let _ = self.account.exchange(after, before);
+            // Undoing is not refused.
+            let _ = self.account.undo(|| self.account.exchange(after, before));
             self.refused(reason)
         })
     }
@@ -281,7 +281,7 @@ impl ActionProfile<'_> {
         modify(new)?;
         let mut on_device = || users().try_for_each(|table| table.choose_again(&mut **device, &leads));
         on_device().inspect_err(|_| {
-            let undone = before.map(&modify);
+            let undone = self.account.undo(|| before.map(&modify));
             debug_assert_eq!(undone, Some(Ok(())));
             // There was room for what they had.
             let _ = on_device();
