@@ -207,6 +207,9 @@ impl Running {
         let prepared = self.prepare(&config)?;
         let mut changes = Changes::new();
         let result = self.apply(config, prepared, &mut changes);
+        if result.is_err() {
+            self.divide_again();
+        }
         self.publish();
         // Of what was removed, and of compiling.
         free_memory::give_back();
@@ -225,8 +228,12 @@ impl Running {
         let shares = Shares::of(&config).map_err(SwitchError::Memory)?;
         // The other tenants' shares change, too.
         self.divide(&config, shares, |_| false)?;
+        let mut of_tenant = self.hosted.iter().filter(|hosted| hosted.config.name == name);
+        if let Err(error) = of_tenant.try_for_each(|hosted| hosted.tenant.set_limits(limits_of(&limits, shares))) {
+            self.divide_again();
+            return Err(error.into());
+        }
         for hosted in self.hosted.iter_mut().filter(|hosted| hosted.config.name == name) {
-            hosted.tenant.set_limits(limits_of(&limits, shares))?;
             hosted.config.limits = limits;
         }
         self.config = config;
@@ -239,7 +246,7 @@ impl Running {
     /// # Errors
     /// One has more already; then nothing was changed.
     fn divide(&self, config: &Config, shares: Shares, replaced: impl Fn(&str) -> bool) -> Result<(), SwitchError> {
-        let mut before = Vec::new();
+        let mut others = Vec::new();
         for hosted in &self.hosted {
             let Some(new) = config.tenant(&hosted.config.name) else { continue };
             let limits = hosted.tenant.limits();
@@ -247,16 +254,30 @@ impl Running {
             if replaced(&new.name) {
                 memory = memory.max(limits.memory);
             }
-            if let Err(error) = hosted.tenant.set_limits(Limits { memory, ..limits }) {
-                for (tenant, limits) in before {
-                    let restored: Result<(), _> = Tenant::set_limits(tenant, limits);
+            others.push((&hosted.tenant, limits, memory));
+        }
+        // Those that get less first: only they can refuse, and then nobody has got more, which might be in use when it is taken back.
+        others.sort_by_key(|(_, before, memory)| *memory > before.memory);
+        for (at, (tenant, before, memory)) in others.iter().enumerate() {
+            if let Err(error) = tenant.set_limits(Limits { memory: *memory, ..*before }) {
+                for (tenant, before, _) in others.iter().take(at) {
+                    let restored = tenant.set_limits(*before);
                     restored.unwrap_or_else(|error| tracing::error!("a limit cannot be restored: {error}"));
                 }
                 return Err(error.into());
             }
-            before.push((&*hosted.tenant, limits));
         }
         Ok(())
+    }
+
+    /// Divides the memory among the tenants that there are, after a change that was not made, or not completely.
+    fn divide_again(&self) {
+        let tenants = self.hosted.iter().map(|hosted| hosted.config.clone()).collect();
+        let config = Config { tenants, ..self.config.clone() };
+        let shares = Shares::of(&config).map_err(SwitchError::Memory);
+        if let Err(error) = shares.and_then(|shares| self.divide(&config, shares, |_| false)) {
+            tracing::error!("the memory cannot be divided as before: {error}");
+        }
     }
 
     fn check_restart(&self, new: &Config) -> Result<(), SwitchError> {
