@@ -1,7 +1,8 @@
 //! How the switch's memory is divided among its tenants.
 //!
-//! Each tenant has a limit: its own `memory`, or an equal share of what the others leave of the switch's. So the limits are never more than
-//! the switch may have in all, and what one tenant takes is never missing for another.
+//! Each tenant has a limit: its own `memory`, or an equal share of what the others leave of the switch's. With a `memory` of the switch the
+//! limits are never more than that in all, and what one tenant takes is never missing for another. Without, nobody has said what tenants
+//! may have: a share is never too small for an ordinary tenant then.
 
 use std::path::Path;
 
@@ -9,6 +10,10 @@ use hopwright_dataplane::MemoryExceeded;
 use hopwright_dataplane::quantity::Bytes;
 
 use crate::config::Config;
+
+/// The least equal share of a switch whose memory is not said. Tenants are charged for queues and entries that they never use, so that
+/// many of them run on a machine which has less than they are charged for.
+const LEAST: u64 = 256 << 20;
 
 /// The limits of a configuration's tenants.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +34,9 @@ impl Shares {
             format!("the tenants' `memory` is {own} together, [switch] memory {}", Bytes(total))
         })?;
         let others = config.tenants.iter().filter(|tenant| tenant.limits.memory.is_none()).count() as u128;
+        let least = if config.switch.memory.is_some() { 0 } else { LEAST };
         // Not more than the total, which is of 64 bits.
-        Ok(Shares { equal: (left / others.max(1)) as u64 })
+        Ok(Shares { equal: ((left / others.max(1)) as u64).max(least) })
     }
 
     /// The limit of a tenant with this `memory`.

@@ -135,8 +135,16 @@ fn memory_is_divided() {
     assert_eq!(Shares::of(&config).unwrap().limit(None), 500);
     let refused = parse(&with("memory = \"64M\"", "memory = \"65M\"")).unwrap_err();
     assert!(refused[0].1.contains("the tenants' `memory` is 65 MiB together, [switch] memory 64 MiB"), "{refused:?}");
+    // Of the machine, or what an ordinary tenant needs if that is more.
     let machine = Shares::of(&parse(&with("", "")).unwrap()).unwrap().limit(None);
-    assert!(machine > 1 << 20, "{machine}");
+    assert!(machine >= 256 << 20, "{machine}");
+    let tenant = |vlan: u32| {
+        let (name, rule) = (format!("t{vlan}\""), format!("match = [{{ vlan = {vlan} }}]\n"));
+        RED.replace("red\"", &name) + &rule
+    };
+    let many: Vec<String> = (10..1010).map(tenant).collect();
+    let share = Shares::of(&parse(&(with("", "") + &many.concat())).unwrap()).unwrap().limit(None);
+    assert!((256 << 20..=machine).contains(&share), "{share}");
 }
 
 #[test]
