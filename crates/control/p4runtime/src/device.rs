@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hopwright_control::{Carried, IdleListener, Model, Schema, Translate, Update as ModelUpdate};
-use hopwright_dataplane::{ControlError, Digest, Tenant, VirtualDataPlane};
+use hopwright_dataplane::{ControlError, Digest, MemoryExceeded, Tenant, VirtualDataPlane};
 use tokio::sync::mpsc;
 use tonic::Status;
 
@@ -66,6 +66,8 @@ pub struct Device {
     /// Services of other protocols.
     pub(crate) listeners: Mutex<Vec<mpsc::Sender<Digest>>>,
     saved: Mutex<Option<Program>>,
+    /// Held while a program is compiled and has a data plane beside the one that runs: a tenant has two at most.
+    pub(crate) making: Mutex<()>,
     counts: Counts,
     turns: Turns,
 }
@@ -84,6 +86,7 @@ impl Device {
             state: Mutex::default(),
             listeners: Mutex::default(),
             saved: Mutex::default(),
+            making: Mutex::default(),
             counts: Counts::default(),
             turns: Turns::default(),
         }
@@ -264,6 +267,7 @@ impl Device {
     /// Sets the program, or only checks whether it can be set.
     pub(crate) fn set_config(&self, request: &v1::SetForwardingPipelineConfigRequest) -> Result<()> {
         self.check_primary(&request.role, request.role_id, request.election_id.as_ref())?.check_push()?;
+        let _making = lock(&self.making);
         let program = || {
             let config = request.config.as_ref().ok_or_else(|| invalid("no config"))?;
             Program::from_config(config)
@@ -289,12 +293,15 @@ impl Device {
         }
     }
 
-    /// A data plane of a program, if the tenant may have the memory that it needs.
+    /// A data plane of a program, if the tenant may have the memory that it needs with its config.
     pub(crate) fn data_plane(&self, program: &Program) -> Result<Arc<VirtualDataPlane>> {
         // Before anything is allocated; the machine code follows.
-        self.tenant.check_memory(&program.pipeline).map_err(|exceeded| exhausted(exceeded.to_string()))?;
+        let refused = |exceeded: MemoryExceeded| exhausted(exceeded.to_string());
+        self.tenant.check_memory(&program.pipeline).map_err(refused)?;
         let vdp = program.data_plane(self.policy)?;
-        self.tenant.admit(&vdp).map_err(|exceeded| exhausted(exceeded.to_string()))?;
+        // It has no limit before it is admitted.
+        vdp.control().account().charge(program.config_bytes()).map_err(refused)?;
+        self.tenant.admit(&vdp).map_err(refused)?;
         Ok(vdp)
     }
 

@@ -222,6 +222,7 @@ impl Device {
     /// # Errors
     /// `INVALID_ARGUMENT` with the compiler's messages.
     pub fn verify(&self, device_config: &[u8]) -> Result<()> {
+        let _making = lock(&self.making);
         self.data_plane(&self.program_of(device_config)?).map(drop)
     }
 
@@ -231,6 +232,7 @@ impl Device {
     /// As [`Device::verify`].
     pub fn replace_program(&self, device_config: &[u8]) -> Result<()> {
         self.check_writable()?;
+        let _making = lock(&self.making);
         self.commit(self.program_of(device_config)?, false)
     }
 

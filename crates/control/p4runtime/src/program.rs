@@ -10,6 +10,7 @@ use hopwright_driver::{Compiled, Hashes};
 use hopwright_ir::Pipeline;
 use hopwright_sema::hir::TypedProgram;
 use hopwright_syntax::render;
+use prost::Message as _;
 
 use crate::device::lock;
 use crate::device_config::compile_device_config;
@@ -23,6 +24,10 @@ use crate::schema::Schema;
 const MAX_MESSAGE: usize = 3000;
 /// The most errors of a program in an answer.
 const MAX_ERRORS: usize = 20;
+/// How many times as long as its message a P4Info is in memory: that of the compiler.
+const DECODED: u64 = 16;
+/// The same of what a client has added, which may be nothing but empty messages.
+const DECODED_OF_CLIENT: u64 = 128;
 
 /// The engine of pushed programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -68,6 +73,8 @@ struct Compilation {
     pipeline: Arc<Pipeline>,
     schema: Arc<Schema>,
     info: P4Info,
+    /// Bytes of the P4Info's message; 0 if it is a client's.
+    compiled_info: usize,
     /// By policy, once a data plane was made. Locked while one is compiled, so that each is compiled once.
     executables: Mutex<Vec<(EnginePolicy, Executable)>>,
 }
@@ -110,17 +117,19 @@ impl Program {
             return known.program().configured(config);
         }
         let mut compiled = compile_device_config(&config.p4_device_config, true)?;
+        // The config may be a part of the message, which would be kept with it.
+        let device_config = Bytes::copy_from_slice(&config.p4_device_config);
         if let (None, Some(pipeline), Some(info)) = (&compiled.typed, &mut compiled.pipeline, &config.p4info)
             && *info != P4Info::default()
         {
             // BMv2's JSON has names only; the rest is in the P4Info that was made with it.
             let wrong = |e| invalid(format!("the P4Info is not that of the device config: {e}"));
             p4info::adopt(pipeline, info).map_err(wrong)?;
-            let mut program = Program::of(pipeline.clone(), None, info.clone(), config.p4_device_config.clone())?;
+            let mut program = Program::of(pipeline.clone(), None, detached(info)?, device_config)?;
             program.config.cookie = config.cookie;
             return Ok(program);
         }
-        Program::from_compiled(&compiled, config.p4_device_config.clone())?.configured(config)
+        Program::from_compiled(&compiled, device_config)?.configured(config)
     }
 
     /// The program with a client's P4Info, if it has given one, and cookie.
@@ -130,7 +139,7 @@ impl Program {
         {
             let ours = self.config.p4info.take().unwrap_or_default();
             same_objects(request, &ours)?;
-            self.config.p4info = Some(request.clone());
+            self.config.p4info = Some(detached(request)?);
         }
         self.config.cookie = config.cookie;
         Ok(self)
@@ -173,7 +182,8 @@ impl Program {
     fn of(pipeline: Pipeline, typed: Option<&TypedProgram>, info: P4Info, device_config: Bytes) -> Result<Program> {
         let schema = Arc::new(Schema::new(&info, typed, &pipeline)?);
         let (pipeline, executables) = (Arc::new(pipeline), Mutex::default());
-        let compilation = Compilation { device_config, pipeline, schema, info, executables };
+        let compiled_info = typed.map_or(0, |_| info.encoded_len());
+        let compilation = Compilation { device_config, pipeline, schema, info, compiled_info, executables };
         // What clients say of the objects is part of a program that is only known as a pipeline. Without a config nothing tells it apart.
         let alone = typed.is_none() || compilation.device_config.is_empty();
         Ok(if alone { Arc::new(compilation) } else { compilation.share() }.program())
@@ -195,6 +205,16 @@ impl Program {
         let report = || unimplemented(render::render(&compiled.diagnostics, &compiled.sources, false));
         let pipeline = compiled.pipeline.as_ref().ok_or_else(report)?;
         Ok(Pipeline { name: self.pipeline.name.clone(), ..pipeline.clone() })
+    }
+
+    /// The bytes of memory that the config takes beside the program's text: what else is in it, and the P4Info.
+    pub(crate) fn config_bytes(&self) -> u64 {
+        let text: usize = self.pipeline.sources.files().map(|(_, file)| file.text().len()).sum();
+        let more = self.config.p4_device_config.len().saturating_sub(text) as u64;
+        let compiled = self.compilation.compiled_info;
+        let info = self.config.p4info.as_ref().map_or(0, P4Info::encoded_len);
+        let added = info.saturating_sub(compiled) as u64;
+        more.saturating_add(compiled as u64 * DECODED).saturating_add(added.saturating_mul(DECODED_OF_CLIENT))
     }
 
     /// A data plane that runs it, with empty tables.
@@ -231,6 +251,11 @@ impl Program {
         let package = self.config.p4info.as_ref().and_then(|info| info.pkg_info.as_ref());
         package.is_some_and(|package| matches!(package.arch.as_str(), "tna" | "t2na"))
     }
+}
+
+/// A P4Info that shares no memory with the message that it came in, which would be kept with it.
+fn detached(info: &P4Info) -> Result<P4Info> {
+    P4Info::decode(&*info.encode_to_vec()).map_err(|error| invalid(format!("the P4Info cannot be read: {error}")))
 }
 
 /// Checks that every object of a client's P4Info exists here, with the same id.

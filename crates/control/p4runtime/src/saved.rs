@@ -106,6 +106,7 @@ impl Device {
         let config = v1::ForwardingPipelineConfig::decode_length_delimited(&mut saved).map_err(wrong)?;
         let request = v1::WriteRequest::decode_length_delimited(&mut saved).map_err(wrong)?;
         if config != v1::ForwardingPipelineConfig::default() && config != self.config()? {
+            let _making = lock(&self.making);
             self.commit(Program::from_config(&config)?, false)?;
         }
         // Entries of the file, and of the program, that controllers have removed or changed.

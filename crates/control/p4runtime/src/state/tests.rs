@@ -50,6 +50,26 @@ fn device() -> Device {
     Device::new(1, switch.default_tenant().clone(), EnginePolicy::Interp).with_program(program)
 }
 
+#[test]
+fn what_a_client_sends_with_a_program_is_charged() {
+    const MORE: usize = 1 << 20;
+    let device = device();
+    let held = |config: &v1::ForwardingPipelineConfig| {
+        let vdp = device.data_plane(&Program::from_config(config).unwrap()).unwrap();
+        vdp.control().account().held()
+    };
+    let config = program().config;
+    let before = held(&config);
+    let mut info = config.p4info.clone().unwrap();
+    info.pkg_info.get_or_insert_default().name = "x".repeat(MORE);
+    assert!(held(&v1::ForwardingPipelineConfig { p4info: Some(info), ..config.clone() }) >= before + MORE as u64);
+    let files = serde_json::json!({ "objects.p4": SOURCE, "unused.p4": " ".repeat(MORE) });
+    let bundle = serde_json::json!({ "hopwright_bundle": 1, "main": "objects.p4", "files": files }).to_string();
+    let config = v1::ForwardingPipelineConfig { p4_device_config: bundle.into(), ..Default::default() };
+    // What is not text of the program: library files, which are not in the bundle, are.
+    assert!(held(&config) >= before + MORE as u64 / 2);
+}
+
 /// Everything that can be read, in order, and what the data plane has beyond that.
 #[derive(Debug, PartialEq)]
 struct Everything {
