@@ -103,8 +103,7 @@ impl Model {
             Change::DefaultMetadata(at, metadata) => {
                 let metadata = metadata.map(Metadata::detached);
                 let account = self.vdp.control().account();
-                let bytes = |metadata: &Metadata| metadata.bytes.len();
-                Change::DefaultMetadata(at, swap(account, &mut self.default_metadata, at, metadata, bytes)?)
+                Change::DefaultMetadata(at, swap(account, &mut self.default_metadata, at, metadata, of_metadata)?)
             }
             Change::DirectCount(key, count) => self.set_direct_count(key, count)?,
             Change::DirectRates((at, matches, priority), rates) => {
@@ -159,8 +158,7 @@ impl Model {
             }
             Change::MulticastRead(id, group) => {
                 let group = group.map(|group| MulticastGroup { metadata: detached(&group.metadata), ..group });
-                let bytes = |group: &MulticastGroup| group.metadata.len() + size_of_val(&*group.copies);
-                Change::MulticastRead(id, swap(self.vdp.control().account(), &mut self.groups, id, group, bytes)?)
+                Change::MulticastRead(id, swap(self.vdp.control().account(), &mut self.groups, id, group, of_group)?)
             }
             Change::CloneSession(id, session) => {
                 let before = self.vdp.control().clone_session(id);
@@ -168,11 +166,8 @@ impl Model {
                 Change::CloneSession(id, before)
             }
             Change::CloneSessionRead(id, session) => {
-                let bytes = |session: &CloneSession| size_of_val(&*session.copies);
-                Change::CloneSessionRead(
-                    id,
-                    swap(self.vdp.control().account(), &mut self.sessions, id, session, bytes)?,
-                )
+                let account = self.vdp.control().account();
+                Change::CloneSessionRead(id, swap(account, &mut self.sessions, id, session, of_session)?)
             }
             Change::ValueSet(at, members) => {
                 let before = self.vdp.control().value_set(at)?.read();
@@ -203,11 +198,18 @@ impl Model {
         }))
     }
 
+    /// The bytes of memory that everything takes that is kept beside what the data plane has.
+    pub(crate) fn bytes_of_writes(&self) -> u64 {
+        let notes = self.notes.values().map(of_note);
+        let written = notes.chain(self.default_metadata.values().map(of_metadata));
+        let copies = self.groups.values().map(of_group).chain(self.sessions.values().map(of_session));
+        written.chain(copies).map(|own| (PLACE + own) as u64).sum()
+    }
+
     /// Sets or removes what is kept of an entry beside what the data plane has. Returns what was there.
     pub(crate) fn set_note(&mut self, key: EntryKey, note: Option<Note>) -> Result<Option<Note>> {
         let note = note.map(|note| Note { metadata: note.metadata.detached(), ..note });
-        let bytes = |note: &Note| note.metadata.bytes.len();
-        exchange(self.vdp.control().account(), self.notes.get(&key).map(bytes), note.as_ref().map(bytes))?;
+        exchange(self.vdp.control().account(), self.notes.get(&key).map(of_note), note.as_ref().map(of_note))?;
         Ok(match note {
             Some(note) => self.notes.insert(key, note),
             None => self.notes.remove(&key),
@@ -251,6 +253,22 @@ impl Metadata {
     fn detached(self) -> Metadata {
         Metadata { bytes: detached(&self.bytes), ..self }
     }
+}
+
+fn of_metadata(metadata: &Metadata) -> usize {
+    metadata.bytes.len()
+}
+
+fn of_note(note: &Note) -> usize {
+    of_metadata(&note.metadata)
+}
+
+fn of_group(group: &MulticastGroup) -> usize {
+    group.metadata.len() + size_of_val(&*group.copies)
+}
+
+fn of_session(session: &CloneSession) -> usize {
+    size_of_val(&*session.copies)
 }
 
 /// Charges what takes the place of something in the model.

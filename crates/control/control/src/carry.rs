@@ -40,6 +40,7 @@ impl Model {
                 tracing::warn!("a group of copies does not fit the new program: {error}");
             }
         }
+        self.charge_carried_translations();
         self.count_all();
         let wrong = self.settle();
         Carried { kept: carried.kept.saturating_sub(wrong), lost: carried.lost + wrong }

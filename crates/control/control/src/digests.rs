@@ -2,9 +2,10 @@
 //! acknowledgement (P4Runtime 9.8).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::Digest;
+use hopwright_dataplane::{Digest, VirtualDataPlane};
 use num_bigint::BigUint;
 
 use crate::entity::DigestConfig;
@@ -26,6 +27,24 @@ pub struct Digests {
     known: HashMap<String, u32>,
     /// The number of the next list.
     lists: u64,
+    charged: Charged,
+}
+
+/// Whose account of memory lists are charged to that wait for an acknowledgement.
+#[derive(Debug, Default)]
+struct Charged(Option<Arc<VirtualDataPlane>>);
+
+impl Charged {
+    /// Whether there may be so many bytes more.
+    fn charge(&self, bytes: u64) -> bool {
+        self.0.as_ref().is_none_or(|vdp| vdp.control().account().charge(bytes).is_ok())
+    }
+
+    fn release(&self, bytes: u64) {
+        if let Some(vdp) = &self.0 {
+            vdp.control().account().release(bytes);
+        }
+    }
 }
 
 /// The values of a digest, first member first: each with its width in bits.
@@ -55,17 +74,38 @@ pub(crate) struct Active {
 }
 
 impl Active {
-    fn forget(&mut self, list: u64) {
-        for data in self.unacked.remove(&list).iter().flat_map(|(_, data)| data) {
+    /// Forgets a list. Returns the bytes that it took.
+    fn forget(&mut self, list: u64) -> u64 {
+        let Some((_, list)) = self.unacked.remove(&list) else { return 0 };
+        for data in &list {
             self.seen.remove(data);
         }
+        bytes_of(&list)
     }
+
+    /// The bytes that its lists take.
+    fn bytes(&self) -> u64 {
+        self.unacked.values().map(|(_, list)| bytes_of(list)).sum()
+    }
+}
+
+/// The bytes that a list takes which waits for its acknowledgement: its digests, which are also kept to be recognised.
+fn bytes_of(list: &[DigestData]) -> u64 {
+    const DIGEST: u64 = 160;
+    const VALUE: u64 = size_of::<(BigUint, u32)>() as u64 + 32;
+    let digest = |data: &DigestData| DIGEST + data.iter().map(|(bits, _)| VALUE + bits.bits() / 8).sum::<u64>();
+    2 * list.iter().map(digest).sum::<u64>()
 }
 
 impl Digests {
     /// A state with nothing enabled.
-    pub(crate) fn new(schema: &Schema) -> Digests {
-        Digests { known: schema.digests.clone(), ..Digests::default() }
+    pub(crate) fn new(schema: &Schema, vdp: &Arc<VirtualDataPlane>) -> Digests {
+        Digests { known: schema.digests.clone(), charged: Charged(Some(vdp.clone())), ..Digests::default() }
+    }
+
+    /// The bytes that are charged.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.active.values().map(Active::bytes).sum()
     }
 
     /// Checks that there is a digest with this id.
@@ -123,24 +163,35 @@ impl Digests {
             let overdue = |sent: Instant| now.duration_since(sent) >= active.config.ack_timeout;
             let lists: Vec<u64> =
                 active.unacked.iter().filter(|(_, (sent, _))| overdue(*sent)).map(|(list, _)| *list).collect();
-            lists.into_iter().for_each(|list| active.forget(list));
+            for list in lists {
+                self.charged.release(active.forget(list));
+            }
         }
         due.into_iter().filter_map(|id| self.send(id, now)).collect()
     }
 
     fn send(&mut self, id: u32, now: Instant) -> Option<DigestList> {
-        let active = self.active.get_mut(&id)?;
-        self.lists += 1;
+        let Digests { active, lists, charged, .. } = self;
+        let active = active.get_mut(&id)?;
+        *lists += 1;
         let data = std::mem::take(&mut active.waiting);
         if active.config.ack_timeout > Duration::ZERO {
-            if active.unacked.len() >= MAX_UNACKED
-                && let Some(oldest) = active.unacked.keys().next().copied()
-            {
-                active.forget(oldest);
+            let bytes = bytes_of(&data);
+            let mut room = active.unacked.len() < MAX_UNACKED && charged.charge(bytes);
+            // The oldest make room.
+            while !room && let Some(oldest) = active.unacked.keys().next().copied() {
+                charged.release(active.forget(oldest));
+                room = charged.charge(bytes);
             }
-            active.unacked.insert(self.lists, (now, data.clone()));
+            if room {
+                active.unacked.insert(*lists, (now, data.clone()));
+            } else {
+                for data in &data {
+                    active.seen.remove(data);
+                }
+            }
         }
-        Some(DigestList { digest: id, list: self.lists, data })
+        Some(DigestList { digest: id, list: *lists, data })
     }
 
     /// Acknowledges a list. One that is unknown was acknowledged after it was forgotten, which is no error.
@@ -149,7 +200,8 @@ impl Digests {
     /// The digest is not enabled.
     pub fn acknowledge(&mut self, digest: u32, list: u64) -> Result<()> {
         let active = self.active.get_mut(&digest);
-        active.ok_or_else(|| not_found(format!("digest {digest:#x} is not on")))?.forget(list);
+        let bytes = active.ok_or_else(|| not_found(format!("digest {digest:#x} is not on")))?.forget(list);
+        self.charged.release(bytes);
         Ok(())
     }
 
@@ -171,11 +223,58 @@ impl Digests {
 
     /// Disables a digest. Returns it as it was, with what waits for an acknowledgement.
     pub(crate) fn disable(&mut self, id: u32) -> Option<Active> {
-        self.active.remove(&id)
+        let disabled = self.active.remove(&id)?;
+        self.charged.release(disabled.bytes());
+        Some(disabled)
     }
 
     /// Enables a digest as it was.
     pub(crate) fn restore(&mut self, id: u32, active: Active) {
+        // Undoing is not refused.
+        let _ = self.charged.charge(active.bytes());
         self.active.insert(id, active);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopwright_dataplane::EngineKind;
+    use hopwright_driver::compile_text;
+
+    use super::*;
+
+    #[test]
+    fn lists_are_charged_until_they_are_acknowledged() {
+        let compiled = compile_text("objects.p4", include_str!("../tests/it/objects.p4"), &Default::default(), true);
+        let vdp = VirtualDataPlane::new(Arc::new(compiled.pipeline.unwrap()), EngineKind::Interp).unwrap();
+        let held = || vdp.control().account().held();
+        let (before, long, now) = (held(), Duration::from_secs(1000), Instant::now());
+        let mut digests = Digests { charged: Charged(Some(vdp.clone())), ..Digests::default() };
+        digests.configure(1, DigestConfig { max_timeout: long, max_list: 0, ack_timeout: long });
+        let send = |digests: &mut Digests, number: u32| {
+            let active = digests.active.get_mut(&1).unwrap();
+            active.waiting.push(vec![(number.into(), 32)]);
+            digests.send(1, now).unwrap().list
+        };
+        let first = send(&mut digests, 0);
+        let each = held() - before;
+        assert!(each > 100, "{each}");
+        let second = send(&mut digests, 1);
+        assert_eq!(held(), before + 2 * each);
+        digests.acknowledge(1, first).unwrap();
+        digests.acknowledge(1, first).unwrap();
+        assert_eq!(held(), before + each);
+        let disabled = digests.disable(1).unwrap();
+        assert_eq!(held(), before);
+        digests.restore(1, disabled);
+        digests.acknowledge(1, second).unwrap();
+        assert_eq!(held(), before);
+        // No more than are kept.
+        for number in 0..2 * MAX_UNACKED {
+            send(&mut digests, number as u32 % 128);
+        }
+        assert_eq!((held(), digests.bytes()), (before + MAX_UNACKED as u64 * each, MAX_UNACKED as u64 * each));
+        assert!(digests.due(now + 2 * long).is_empty());
+        assert_eq!(held(), before);
     }
 }

@@ -61,6 +61,15 @@ pub struct Model {
     pub(crate) digests: Digests,
     pub(crate) translations: Translations,
     pub(crate) referrers: Referrers,
+    /// Bytes that translations are charged.
+    translated_bytes: u64,
+}
+
+impl Drop for Model {
+    /// Gives back what it is charged: the data plane may go on without it, or with another.
+    fn drop(&mut self) {
+        self.vdp.control().account().release(self.bytes_of_writes() + self.digests.bytes() + self.translated_bytes);
+    }
 }
 
 impl Model {
@@ -68,7 +77,7 @@ impl Model {
     pub fn new(schema: Arc<Schema>, vdp: Arc<VirtualDataPlane>) -> Model {
         let (groups, sessions) = copies::written(vdp.control());
         let mut model = Model {
-            digests: Digests::new(&schema),
+            digests: Digests::new(&schema, &vdp),
             translations: Translations::new(&schema.translated_types),
             schema,
             vdp,
@@ -77,11 +86,13 @@ impl Model {
             groups,
             sessions,
             referrers: Referrers::default(),
+            translated_bytes: 0,
         };
         if !model.translations.is_empty() {
             let used = model.used();
             model.translations.keep(used);
         }
+        model.charge_what_is_there();
         model.count_all();
         model
     }
@@ -217,7 +228,7 @@ impl Model {
         let mut one = |write| {
             self.translations.begin();
             let done = self.write(write, &decode, None);
-            done.inspect_err(|_| self.translations.undo())
+            done.inspect_err(|_| self.undo_translations())
         };
         writes.iter().map(&mut one).collect()
     }
@@ -237,7 +248,7 @@ impl Model {
         for (at, write) in writes.iter().enumerate() {
             if let Err(error) = self.write(write, &decode, Some(&mut inverse)) {
                 self.undo(inverse);
-                self.translations.undo();
+                self.undo_translations();
                 let aborted = || Err(aborted("another update of the batch failed").into());
                 let mut results: Vec<_> = writes.iter().map(|_| aborted()).collect();
                 results[at] = Err(error);
@@ -246,7 +257,7 @@ impl Model {
         }
         if let Err(error) = last() {
             self.undo(inverse);
-            self.translations.undo();
+            self.undo_translations();
             return Err(error);
         }
         Ok(writes.iter().map(|_| Ok(())).collect())
@@ -300,7 +311,42 @@ impl Model {
     ) -> std::result::Result<T, E> {
         self.translations.begin();
         self.translations.changed();
-        self.decode(convert).inspect_err(|_| self.translations.undo())
+        self.decode(convert).inspect_err(|_| self.undo_translations())
+    }
+
+    /// Charges what translations take now.
+    ///
+    /// # Errors
+    /// The tenant may not have the memory; nothing is charged then.
+    fn charge_translations(&mut self) -> Result<()> {
+        let now = self.translations.bytes();
+        if now != self.translated_bytes {
+            let exchanged = self.vdp.control().account().exchange(self.translated_bytes, now);
+            exchanged.map_err(|exceeded| exhausted(exceeded.to_string()))?;
+            self.translated_bytes = now;
+        }
+        Ok(())
+    }
+
+    /// Takes back what translations gave since they began, and what it is charged.
+    fn undo_translations(&mut self) {
+        self.translations.undo();
+        // Undoing is not refused.
+        self.charge_carried_translations();
+    }
+
+    /// Charges what there is already, whatever the limit is.
+    fn charge_what_is_there(&mut self) {
+        let vdp = self.vdp.clone();
+        let account = vdp.control().account();
+        let _ = account.undo(|| account.charge(self.bytes_of_writes()));
+        self.charge_carried_translations();
+    }
+
+    /// Charges translations that come from elsewhere, whatever the limit is: what exceeds it is refused when a tenant is to have it.
+    pub(crate) fn charge_carried_translations(&mut self) {
+        let vdp = self.vdp.clone();
+        let _ = vdp.control().account().undo(|| self.charge_translations());
     }
 
     fn decode<T, E: From<Error>>(
@@ -320,7 +366,9 @@ impl Model {
             };
             let converted = convert(&schema, &mut translate);
             if last || !full {
-                return converted;
+                let converted = converted?;
+                self.charge_translations()?;
+                return Ok(converted);
             }
             if self.translations.is_stale() {
                 let used = self.used();

@@ -19,6 +19,8 @@ use crate::listing;
 const MAX_TEXT: usize = 1024;
 /// The values of a type that are kept before unused ones are looked for.
 const KEPT: usize = 4096;
+/// What a pair takes beside the bytes of the controllers' value.
+const PAIR: u64 = 384;
 
 /// A type whose values are translated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +84,8 @@ struct Pairs {
     next: u64,
     /// The number of pairs at which unused ones are looked for.
     most: usize,
+    /// Bytes that the pairs take.
+    bytes: u64,
 }
 
 impl Pairs {
@@ -92,12 +96,16 @@ impl Pairs {
     }
 
     fn add(&mut self, name: Bytes, value: BigUint) {
-        self.names.insert(value.clone(), name.clone());
+        self.bytes += pair_bytes(&name);
+        if let Some(before) = self.names.insert(value.clone(), name.clone()) {
+            self.bytes -= pair_bytes(&before);
+        }
         self.values.insert(name, value);
     }
 
     fn remove(&mut self, value: &BigUint) {
         if let Some(name) = self.names.remove(value) {
+            self.bytes -= pair_bytes(&name);
             self.values.remove(&name);
         }
     }
@@ -114,6 +122,10 @@ impl Pairs {
         }
         None
     }
+}
+
+fn pair_bytes(name: &Bytes) -> u64 {
+    PAIR + name.len() as u64
 }
 
 impl TranslatedType {
@@ -180,6 +192,11 @@ impl Translations {
     /// Whether no type is translated.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
+    }
+
+    /// The bytes that all pairs take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.pairs.iter().map(|pairs| pairs.bytes).sum()
     }
 
     /// Whether ports have names.
@@ -328,6 +345,7 @@ impl Translations {
             let kept = |value: &BigUint| used.contains(&(at, value.clone())) || fixed.iter().any(|(_, f)| f == value);
             pairs.values.retain(|_, value| kept(value));
             pairs.names.retain(|value, _| kept(value));
+            pairs.bytes = pairs.names.values().map(pair_bytes).sum();
             pairs.next = 0;
             pairs.most = KEPT.max(2 * pairs.names.len());
         }
@@ -441,6 +459,25 @@ mod tests {
         all.give(PLACE, b"d").unwrap();
         assert_eq!((all.find(PLACE, b"a").unwrap(), all.find(PLACE, b"b").unwrap()), (None, Some(b)));
         assert_eq!(all.find(PLACE, b"").unwrap(), Some(BigUint::ZERO));
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_pairs_that_there_are() {
+        let mut all = of(None, 8);
+        let before = all.bytes();
+        all.begin();
+        for _ in 0..2 {
+            all.give(PLACE, b"a-long-name").unwrap();
+            assert_eq!(all.bytes(), before + PAIR + 11);
+        }
+        all.undo();
+        assert_eq!(all.bytes(), before);
+        all.begin();
+        all.give(PLACE, b"b").unwrap();
+        all.sweep(&HashSet::new());
+        assert_eq!(all.bytes(), before);
+        all.undo();
+        assert_eq!(all.bytes(), before);
     }
 
     #[test]
