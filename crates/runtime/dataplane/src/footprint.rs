@@ -20,6 +20,8 @@ const PROGRAM: u64 = 128 << 10;
 const STATEMENT: u64 = 256;
 /// Times that a program's text is kept: with the pipeline, and with what controllers read back.
 const TEXTS: u64 = 2;
+/// Bytes of a worker's records of paused packets that are charged with the tenant's part of the worker, whatever the program.
+pub(crate) const RECORDS: u64 = 128 << 10;
 /// A cell of a filter, and a key.
 const NAMED_CELL: u64 = 320;
 

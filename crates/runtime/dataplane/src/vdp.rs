@@ -197,11 +197,13 @@ impl VirtualDataPlane {
     /// The bytes of memory that the program takes with its declared state and its machine code, for this many workers. Equal programs
     /// share their code ([`Executable`]); each counts all of it.
     pub fn needs(&self, workers: usize) -> u64 {
-        let code = match &self.engine {
-            Engine::Jit(program) => program.code_bytes(),
-            Engine::Interp(_) | Engine::Offload(_) => 0,
+        let (code, records) = match &self.engine {
+            Engine::Jit(program) => (program.code_bytes(), program.worker_bytes()),
+            Engine::Interp(_) | Engine::Offload(_) => (0, 0),
         };
-        footprint::of(self.pipeline(), workers as u64).saturating_add(code)
+        let workers = workers as u64;
+        let more = records.saturating_sub(footprint::RECORDS).saturating_mul(workers);
+        footprint::of(self.pipeline(), workers).saturating_add(code).saturating_add(more)
     }
 
     /// What equal programs have in common: the pipeline and its machine code.

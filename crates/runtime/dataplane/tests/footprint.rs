@@ -125,6 +125,27 @@ fn what_is_declared_is_known_before_anything_is_allocated_however_much_it_is() {
 }
 
 #[test]
+fn packets_that_wait_with_many_headers_are_charged_for_each_worker() {
+    let _alone = alone();
+    let with = |headers: u32| {
+        let all =
+            format!("header two_t {{ bit<64> a; bit<64> b; }}\nstruct headers {{ h_t h; two_t[{headers}] more; }}");
+        let uses = "hdr.more.push_front(1); hdr.more[0].setValid(); hdr.more[0].a = 1; hdr.more[0].b = 2; clone(CloneType.I2E, 1);";
+        let text = PROGRAM.replace("struct headers { h_t h; }", &all).replace("USES", uses).replace("OBJECTS", "");
+        let text = text.replace("KEY", "hdr.h.a : exact;").replace("SIZE", "16").replace("MORE", "");
+        let text = text.replace("p.emit(hdr.h);", "p.emit(hdr.h); p.emit(hdr.more);");
+        let compiled = compile_text("program.p4", &text, &Default::default(), true);
+        let pipeline = compiled.pipeline.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics));
+        VirtualDataPlane::new(Arc::new(pipeline), EngineKind::Jit)
+    };
+    let (Ok(few), Ok(many)) = (with(2), with(256)) else { return };
+    assert_eq!(few.needs(2), few.needs(1));
+    // 260 packets with 256 headers of 16 bytes, and their lengths.
+    let each = many.needs(2) - many.needs(1);
+    assert!((1_000_000..3_000_000).contains(&each), "{each}");
+}
+
+#[test]
 fn equal_programs_share_their_machine_code() {
     let _alone = alone();
     let case = Case { name: "", objects: "", uses: "", key: "hdr.h.a : exact;", more: "", entries: 16 };

@@ -138,6 +138,12 @@ impl MachineProgram {
         let of = |code: GeneratedCode<'_>| code.bytes().len().next_multiple_of(4096) + size_of_val(code.lines());
         self.functions().into_iter().map(|(_, code)| of(code) as u64).sum()
     }
+
+    /// Bytes that each worker has for packets that the program copies or repeats.
+    pub(crate) fn worker_bytes(&self) -> u64 {
+        let records = self.code.compiled.suspension().map_or(0, Traffic::record_bytes);
+        records.saturating_add(self.code.compiled.context_bytes() as u64)
+    }
 }
 
 impl MachineProgram {

@@ -20,6 +20,8 @@ use crate::packet::{Packet, Pool};
 
 /// The maximum number of waiting packets. All copies of a multicast group count as one.
 const WAITING: usize = 256;
+/// Records of packets that wait, and of the current packet, the one it is replaced by, and the one a copy starts with.
+const RECORDS: usize = WAITING + 4;
 
 /// The maximum number of copies that wait to be taken by the caller.
 pub(crate) const MAX_COPIES: usize = 4096;
@@ -120,10 +122,13 @@ struct Shape {
 }
 
 impl Traffic {
+    /// The bytes of all records. Each has all headers and the metadata of a packet.
+    pub(crate) fn record_bytes(requests: &Suspension) -> u64 {
+        (requests.record.words() as u64).saturating_mul(8 * RECORDS as u64)
+    }
+
     pub(crate) fn new(requests: &Suspension, pipeline: &Pipeline) -> Traffic {
-        let words = requests.record.words();
-        // The additional records are for the current packet, the one it is replaced by, and the one a copy starts with.
-        let count = WAITING + 4;
+        let (words, count) = (requests.record.words(), RECORDS);
         Traffic {
             shape: Shape {
                 again: requests.reentry(),
