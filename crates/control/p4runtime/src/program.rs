@@ -83,8 +83,11 @@ struct Compilation {
 static COMPILATIONS: Mutex<Vec<Weak<Compilation>>> = Mutex::new(Vec::new());
 
 impl Compilation {
-    /// The one of a device config, if a program has it.
+    /// The one of a device config, if a program has it. Programs without a config have nothing in common.
     fn of(device_config: &Bytes) -> Option<Arc<Compilation>> {
+        if device_config.is_empty() {
+            return None;
+        }
         let mut known = lock(&COMPILATIONS);
         known.retain(|compilation| compilation.strong_count() > 0);
         known.iter().filter_map(Weak::upgrade).find(|one| one.device_config == *device_config)

@@ -51,6 +51,18 @@ fn device() -> Device {
 }
 
 #[test]
+fn programs_with_the_same_config_are_one() {
+    let shared = program();
+    assert!(Arc::ptr_eq(&shared.pipeline, &Program::from_config(&shared.config).unwrap().pipeline));
+    let without_config = |text: &str| {
+        let compiled = compile_text("objects.p4", text, &Default::default(), true);
+        Program::from_compiled(&compiled, Default::default()).unwrap()
+    };
+    let (one, another) = (without_config(SOURCE), without_config(&format!("{SOURCE}\n")));
+    assert!(!Arc::ptr_eq(&one.pipeline, &another.pipeline));
+}
+
+#[test]
 fn what_a_client_sends_with_a_program_is_charged() {
     const MORE: usize = 1 << 20;
     let device = device();
