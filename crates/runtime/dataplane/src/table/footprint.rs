@@ -1,6 +1,7 @@
 //! What a table takes, empty and with each entry.
 //!
-//! The structures grow with the entries. An entry is charged what it adds to them at most, over all entries.
+//! The structures grow with the entries. An entry is charged what it adds to them at most, over all entries. They do
+//! not become smaller, so this stays charged for further entries of the table. What is the entry's own is given back with it.
 
 use std::mem::size_of;
 
@@ -26,8 +27,10 @@ const COUNTER: u64 = 112;
 /// What a table's entries are charged.
 #[derive(Clone, Debug)]
 pub(super) struct EntryPrice {
-    /// Each of them.
+    /// Each of them, for what is its own.
     each: u64,
+    /// Each of them, for its part of the structures.
+    part: u64,
     /// Those that are not more than this number, besides: the nodes of a trie at a depth, where there are no more than this number.
     first: Vec<(u64, u64)>,
 }
@@ -42,13 +45,18 @@ impl EntryPrice {
             Some((exact, prefix)) => (0, nodes(exact + prefix)),
             None => (SLOTS + MASK + 16 + KeyLayout::of(model).words as u64 * 16 * BITS, Vec::new()),
         };
-        EntryPrice { each: block + of_record(pipeline, id) + search, first }
+        EntryPrice { each: of_record(pipeline, id), part: block + stored::FOOTPRINT + search, first }
     }
 
-    /// The price of one more entry than this many.
-    pub(super) fn next(&self, entries: usize) -> u64 {
+    /// What is an entry's own.
+    pub(super) fn own(&self) -> u64 {
+        self.each
+    }
+
+    /// The part of the structures that one more entry than this many has.
+    pub(super) fn part(&self, entries: usize) -> u64 {
         let first = self.first.iter().filter(|(most, _)| (entries as u64) < *most).map(|(_, bytes)| bytes);
-        self.each + first.sum::<u64>()
+        self.part + first.sum::<u64>()
     }
 }
 
@@ -63,7 +71,7 @@ pub(crate) fn of(pipeline: &Pipeline, id: TableId) -> u64 {
     }
 }
 
-/// What an entry takes on the control plane's side.
+/// What an entry takes on the control plane's side, beside its place in the index of all entries.
 fn of_record(pipeline: &Pipeline, id: TableId) -> u64 {
     let model = &pipeline[id];
     let keys: u64 = model.keys.iter().map(|key| of_match(key.expr.ty.width())).sum();
@@ -72,7 +80,7 @@ fn of_record(pipeline: &Pipeline, id: TableId) -> u64 {
     // The meter, its state, and what an entry has beside others.
     let meter = if model.direct_meter.is_some() { meter::FOOTPRINT + 64 } else { 0 };
     let extras = if hopwright_abi::lead_words(model) > 0 { allocated(96) } else { 0 };
-    stored::FOOTPRINT + allocated(0) + keys + actions.max().unwrap_or(0) + counter + meter + extras
+    allocated(0) + keys + actions.max().unwrap_or(0) + counter + meter + extras
 }
 
 /// What a key's value and mask take.

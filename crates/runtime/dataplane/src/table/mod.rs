@@ -95,6 +95,8 @@ pub struct Table {
     /// What entries are charged to.
     account: Arc<Account>,
     price: EntryPrice,
+    /// The most entries that there were at a time. Changed by the writer only.
+    most_entries: AtomicUsize,
 }
 
 enum Reader {
@@ -239,6 +241,7 @@ impl Table {
             device: OnceLock::new(),
             account: account.clone(),
             price: EntryPrice::of(pipeline, id),
+            most_entries: AtomicUsize::new(0),
         };
         for entry in &model.entries {
             check_entry(pipeline, id, entry).map_err(|e| refused(e.to_string()))?;

@@ -73,8 +73,7 @@ impl Table {
             cells,
             counted: None,
         };
-        let left = writer.records.len();
-        self.unlink(&mut writer, &key, record, left);
+        self.unlink(&mut writer, &key, record);
         Ok(kept)
     }
 

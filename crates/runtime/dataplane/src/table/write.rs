@@ -51,11 +51,18 @@ impl Table {
         Ok(())
     }
 
-    /// Charges one more entry. Returns its price.
+    /// Charges one more entry, and its part of the structures if there were never so many entries. Returns what is to be given back when
+    /// the entry goes.
     pub(super) fn charge_entry(&self, writer: &Writer) -> Result<u64, ControlError> {
-        let price = self.price.next(writer.records.len());
+        let (own, entries) = (self.price.own(), writer.records.len());
+        let grows = entries >= self.most_entries.load(Ordering::Relaxed);
+        let part = if grows { self.price.part(entries) } else { 0 };
         let exceeded = |reason| ControlError::Memory { name: self.name(), reason };
-        self.account.charge(price).map(|()| price).map_err(exceeded)
+        self.account.charge(own + part).map_err(exceeded)?;
+        if grows {
+            self.most_entries.store(entries + 1, Ordering::Relaxed);
+        }
+        Ok(own)
     }
 
     /// Fails if the key is present or the table is full. `hash` is the key's hash in `records`.
@@ -136,8 +143,7 @@ impl Table {
         let hash = writer.records.hash(matches, priority);
         let removed = writer.records.remove(hash, matches, priority);
         let (key, record) = removed.ok_or_else(|| ControlError::NotFound(self.name()))?;
-        let left = writer.records.len();
-        self.unlink(&mut writer, &key, record, left);
+        self.unlink(&mut writer, &key, record);
         Ok(())
     }
 
@@ -145,10 +151,8 @@ impl Table {
     pub(super) fn clear_here(&self) -> Result<(), ControlError> {
         self.check_entries_changeable()?;
         let mut writer = self.lock();
-        let mut left = writer.records.len();
         for (key, record) in writer.records.take() {
-            left -= 1;
-            self.unlink(&mut writer, &key, record, left);
+            self.unlink(&mut writer, &key, record);
         }
         Ok(())
     }
@@ -266,8 +270,8 @@ impl Table {
         self.adjust_size_estimate(1);
     }
 
-    /// Takes away an entry that was removed from the records, and leaves this many.
-    pub(super) fn unlink(&self, writer: &mut Writer, key: &MatchKey, record: StoredEntry, left: usize) {
+    /// Takes away an entry that was removed from the records.
+    pub(super) fn unlink(&self, writer: &mut Writer, key: &MatchKey, record: StoredEntry) {
         let Writer { structure, pool, .. } = writer;
         let encoded = self.encode(&key.matches, key.priority);
         // SAFETY: the lock makes this the only writer; the block is linked.
@@ -287,7 +291,7 @@ impl Table {
             }
         }
         pool.release(&record.action);
-        self.account.release(self.price.next(left));
+        self.account.release(self.price.own());
         self.adjust_size_estimate(-1);
         self.release(record.extras.as_deref());
         if let Some(index) = record.index() {

@@ -156,7 +156,7 @@ pub(super) fn build(
     let resolved: Vec<Resolved> = resolve(&vdp, &pipeline, entries)?;
     let count = resolved.len();
     let filling = Instant::now();
-    fill(&vdp, resolved)?;
+    insert(&vdp, resolved)?;
     Ok(Filled {
         vdp,
         compile_ms: compiled.as_secs_f64() * 1e3,
@@ -168,11 +168,11 @@ pub(super) fn build(
 /// Another data plane of a program, which shares its machine code, with entries of its own.
 pub(super) fn another(first: &VirtualDataPlane, entries: Vec<Entry>) -> Result<Arc<VirtualDataPlane>, Failure> {
     let vdp = first.executable().data_plane(&ExternTypes::standard()).map_err(Failure::message)?;
-    fill(&vdp, resolve(&vdp, first.pipeline(), entries)?)?;
+    insert(&vdp, resolve(&vdp, first.pipeline(), entries)?)?;
     Ok(vdp)
 }
 
-fn fill(vdp: &VirtualDataPlane, entries: Vec<Resolved>) -> Result<(), Failure> {
+fn insert(vdp: &VirtualDataPlane, entries: Vec<Resolved>) -> Result<(), Failure> {
     for (table, entry, group) in entries {
         match group {
             None => vdp.control()[table].insert(entry),
