@@ -19,7 +19,8 @@
 //! ```
 //!
 //! A member that gets one more link does the same with its address. Nothing is sent again: an attempt in which a message is lost ends after some
-//! time, and the next one begins. Nobody is authenticated. IRATI asks for no sign of life; it answers one who does.
+//! time, whatever else the neighbour says meanwhile, and the next one begins. Nobody is authenticated. IRATI asks for no sign of life; it
+//! answers one who does.
 
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ use crate::rlite::arp::{Arp, Operation};
 const ATTEMPT: Duration = Duration::from_secs(1);
 /// Time without progress after which an attempt ends.
 const STUCK: Duration = Duration::from_secs(7);
+/// Time between two lines in the log: anybody can write messages that are refused.
+const LOGGED: Duration = Duration::from_secs(1);
 const FAILED: i32 = -1;
 /// Messages about objects that are kept until enrollment is over.
 const MOST_TOLD: usize = 64;
@@ -89,7 +92,8 @@ pub(crate) struct Neighbour {
     session: Option<Session>,
     attempt: Option<Attempt>,
     next_attempt: Duration,
-    refusal: Option<String>,
+    /// What the log said last, and when.
+    refusal: Option<(String, Duration)>,
     invoke_id: i32,
     pub counts: LinkCounts,
 }
@@ -144,10 +148,11 @@ impl Neighbour {
         [session, attempt].into_iter().flatten().min().unwrap_or(self.next_attempt)
     }
 
-    fn log(&mut self, local: &Local<'_>, line: String) {
-        if self.refusal.as_ref() != Some(&line) {
+    fn log(&mut self, local: &Local<'_>, line: String, now: Duration) {
+        let soon = |(before, at): &(String, Duration)| *before == line || now.saturating_sub(*at) < LOGGED;
+        if !self.refusal.as_ref().is_some_and(soon) {
             tracing::warn!(dif = %local.dif, "{line}");
-            self.refusal = Some(line);
+            self.refusal = Some((line, now));
         }
     }
 
@@ -299,7 +304,7 @@ impl Neighbour {
         match refused {
             Some(why) => {
                 self.counts.refused += 1;
-                self.log(local, format!("enrollment of {name} refused: {why}"));
+                self.log(local, format!("enrollment of {name} refused: {why}"), now);
             }
             None => self.begin((name, instance), mac, Step::Connected, now),
         }
@@ -316,12 +321,16 @@ impl Neighbour {
             self.give_up(local, &format!("it refuses: {why}"), now);
             return Some(());
         }
-        attempt.since = now;
+        let before = std::mem::replace(&mut attempt.since, now);
         let mac = attempt.mac;
         let is = |[class, _]: [&str; 2]| message.is_about(class);
         match (message.op_code, attempt.step) {
             (op::CONNECT_R, Step::Connecting) if answers => {
                 (attempt.name, attempt.instance) = parts(message.src_ap_name.as_deref()?)?;
+                if attempt.name == *local.name {
+                    self.give_up(local, "it has the name of this IPC process", now);
+                    return Some(());
+                }
                 let info = EnrollmentInfo::new(local.address, String::new());
                 self.ask(about(op::START, name::ENROLLMENT).with_value(&info), Step::Starting, out);
             }
@@ -347,7 +356,7 @@ impl Neighbour {
                     if !others.is_empty() {
                         let line =
                             format!("QoS cubes of {} are not here, or otherwise: {}", attempt.name, others.join(", "));
-                        self.log(local, line);
+                        self.log(local, line, now);
                     }
                 } else if attempt.told.len() < MOST_TOLD {
                     attempt.told.push(Message { op_code: op::CREATE, ..message });
@@ -376,7 +385,11 @@ impl Neighbour {
                 self.establish(now, out);
             }
             (op::RELEASE, _) => self.give_up(local, "it ends the enrollment", now),
-            _ => return self.hear(local, mac, message, now, out),
+            // What a session is for is no progress.
+            _ => {
+                attempt.since = before;
+                return self.hear(local, mac, message, now, out);
+            }
         }
         Some(())
     }
@@ -403,7 +416,7 @@ impl Neighbour {
         let Some(attempt) = self.attempt.take() else { return };
         self.next_attempt = now + ATTEMPT;
         self.counts.refused += 1;
-        self.log(local, format!("no enrollment with {}: {why}", attempt.name));
+        self.log(local, format!("no enrollment with {}: {why}", attempt.name), now);
     }
 
     /// The enrollee's next message.
@@ -421,7 +434,7 @@ impl Neighbour {
             self.give_up(local, "it refuses", now);
             return Some(());
         }
-        attempt.since = now;
+        let before = std::mem::replace(&mut attempt.since, now);
         let mac = attempt.mac;
         let is = |[class, _]: [&str; 2]| message.is_about(class);
         match (message.op_code, attempt.step) {
@@ -455,7 +468,11 @@ impl Neighbour {
                 }
             }
             (op::RELEASE, _) => self.attempt = None,
-            _ => return self.hear(local, mac, message, now, out),
+            // What a session is for is no progress.
+            _ => {
+                attempt.since = before;
+                return self.hear(local, mac, message, now, out);
+            }
         }
         Some(())
     }

@@ -93,9 +93,13 @@ impl End {
     }
 
     fn receive(&mut self, sdu: &[u8]) -> Vec<Effect> {
+        self.receive_at(sdu, Duration::ZERO)
+    }
+
+    fn receive_at(&mut self, sdu: &[u8], now: Duration) -> Vec<Effect> {
         self.with(|neighbour, local, out| {
             let mut admit = |_: &Name, asked, _| Ok(if asked == 0 { 17 } else { asked });
-            neighbour.receive(local, STATION, sdu, Duration::ZERO, &mut admit, out);
+            neighbour.receive(local, STATION, sdu, now, &mut admit, out);
         })
     }
 
@@ -245,6 +249,30 @@ fn this_one_enrols_a_member_of_irati() {
     let mut end = End::new("test1.IRATI", 16);
     let refusal = only(&end.receive(&bytes("connect_password")));
     assert_eq!((refusal.op_code, refusal.result), (op::CONNECT_R, Some(-1)));
+}
+
+/// The enrollee's last message is lost: it counts as a neighbour there, and asks for signs of life. The attempt ends nevertheless, and it is told so.
+#[test]
+fn an_attempt_ends_whatever_the_neighbour_says_meanwhile() {
+    let mut end = End::new("test1.IRATI", 16);
+    end.receive(&bytes("connect"));
+    let messages = sent(&end.receive(&bytes("start")));
+    assert_eq!(only(&end.receive(&response("stop_r", messages.last().unwrap().invoke_id))).op_code, op::START);
+    for second in 1..7 {
+        let now = Duration::from_secs(second);
+        assert_eq!(end.receive_at(&bytes("watchdog"), now), []);
+        assert_eq!(end.with(|neighbour, local, out| neighbour.tick(local, now, out)), []);
+    }
+    let now = Duration::from_secs(7);
+    assert_eq!(only(&end.with(|neighbour, local, out| neighbour.tick(local, now, out))).op_code, op::RELEASE);
+}
+
+#[test]
+fn who_has_the_name_of_this_one_does_not_enrol_it() {
+    let mut end = End::new("test1.IRATI", 0);
+    let connect = end.connect();
+    assert_eq!(end.receive(&response("connect_r", connect.invoke_id)), []);
+    assert_eq!(end.neighbour.counts.refused, 1);
 }
 
 #[test]
