@@ -198,7 +198,7 @@ impl Exchange {
         }
     }
 
-    /// Takes the management SDU that refuses the request which came last, if it could not be read as one here.
+    /// Takes the management SDU that refuses the request or answer which came last, if it could not be read as one here.
     pub(crate) fn take_refusal(&mut self) -> Option<Vec<u8>> {
         match self {
             Exchange::Rlite(_) => None,

@@ -136,8 +136,10 @@ pub(crate) struct Exchange {
     /// Flows whose request was sent.
     requested: BTreeSet<FlowId>,
     last: u16,
-    /// The answer to a request that nothing here can do.
+    /// What is sent to a member whose message nothing here can do: a request, or the answer to one that has been given up.
     refusal: Option<Vec<u8>>,
+    /// The log has said that a request was refused.
+    complained: bool,
 }
 
 /// The management SDU of a message to a member that is no neighbour, perhaps.
@@ -267,10 +269,18 @@ impl Exchange {
             }
             op::CREATE_R => {
                 let id = u16::try_from(message.invoke_id?).ok()?;
-                let asked = flow(id).filter(|flow| flow.peer == *from && flow.remote_cep() == 0)?;
                 if object != object_name(addresses[1], id) {
                     return None;
                 }
+                let Some(known) = flow(id).filter(|flow| flow.peer == *from) else {
+                    // Its application has given up in between, which the other end does not know.
+                    if message.result.is_none() {
+                        let delete = Message::about(op::DELETE, name::FLOW[0], object);
+                        self.refusal = Some(wrap([addresses[1], addresses[0]], &delete));
+                    }
+                    return None;
+                };
+                let asked = Some(known).filter(|flow| flow.remote_cep() == 0)?;
                 let there = self.fresh(from);
                 if message.result.is_none() {
                     let value: FlowObject = message.value().ok()?;
@@ -310,7 +320,7 @@ impl Exchange {
         }
     }
 
-    /// Takes the management SDU that refuses the request which came last.
+    /// Takes the management SDU that refuses what came last.
     pub(crate) fn take_refusal(&mut self) -> Option<Vec<u8>> {
         self.refusal.take()
     }
@@ -336,7 +346,10 @@ impl Exchange {
         let (reliable, paced) = (wants(|dtcp| dtcp.retransmission), wants(|dtcp| dtcp.flow_control));
         if paced && !reliable {
             const WHY: &str = "flow control without retransmission is not there";
-            tracing::warn!(neighbour = %from, "no flow: {WHY}");
+            // Once: anybody can ask again and again.
+            if !std::mem::replace(&mut self.complained, true) {
+                tracing::warn!(neighbour = %from, "no flow: {WHY}");
+            }
             let refusal = Message::about(op::CREATE_R, name::FLOW[0], object).with_value(&value);
             let result_reason = Some(WHY.into());
             let refusal = Message { invoke_id: Some(invoke_id), result: Some(-1), result_reason, ..refusal };

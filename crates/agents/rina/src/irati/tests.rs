@@ -384,6 +384,23 @@ fn flows_are_asked_for_by_members_of_irati() {
     assert_eq!((read.kind, crate::efcp::Ack::parse(&ack_here).unwrap().next), (kind::ACK_FLOW, ack.next));
 }
 
+/// The application gives up before the other end has answered: that is told to the other end, which would keep the flow.
+#[test]
+fn a_flow_that_nobody_waits_for_is_deleted() {
+    let (mut exchange, cubes, two) = (Exchange::default(), fixture::cubes(64), name("test2.IRATI"));
+    let object = format!("{}17-9", names::FLOW[1]);
+    let answer = |result| {
+        let answer = Message::about(op::CREATE_R, names::FLOW[0], object.clone());
+        Message { invoke_id: Some(9), result, ..answer }
+    };
+    assert!(exchange.receive((&two, [16, 17]), &answer(Some(-1)), &cubes, |_| None).is_none());
+    assert_eq!(exchange.take_refusal(), None, "it is refused: there is nothing to delete");
+    assert!(exchange.receive((&two, [16, 17]), &answer(None), &cubes, |_| None).is_none());
+    let sdu = decode(&exchange.take_refusal().unwrap()).unwrap();
+    let (addresses, delete) = super::flows::unwrap(&sdu).unwrap();
+    assert_eq!((addresses, delete.op_code, delete.obj_name), ([17, 16], op::DELETE, Some(object)));
+}
+
 #[test]
 fn nothing_that_is_received_breaks_anything() {
     let recorded: Vec<Vec<u8>> = lines().map(|(_, bytes)| bytes).collect();
