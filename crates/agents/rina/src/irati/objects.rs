@@ -3,6 +3,8 @@
 //! Members have a name and an instance, of which the objects of routing have the name alone: here it is the name without instance. A member's address
 //! is in its flow state objects, and what the directory has of an application is the address of its member.
 
+use std::collections::BTreeMap;
+
 use crate::cdap::{Message, op};
 use crate::efcp::Qos;
 use crate::name::Name;
@@ -474,15 +476,25 @@ impl Directory {
 
     /// The entries whose members are known by now.
     pub(crate) fn resolve(&mut self, rib: &Rib) -> Vec<Announced> {
+        // One look at the RIB for all: there may be many entries and many members. Of several members with an address it is the first one.
+        let mut members: BTreeMap<u32, &Name> = BTreeMap::new();
+        for (key, object) in rib.iter() {
+            if let Key::Member(name) = key {
+                members.entry(object.value).or_insert(name);
+            }
+        }
         let mut known = Vec::new();
         self.waiting.retain(|entry| {
-            let Some(application) = entry.application.name() else { return false };
             let address = u16::try_from(entry.address).unwrap_or_default();
-            let Some(at) = (address != 0).then(|| rib.members_at(address).next().cloned()).flatten() else {
-                return address != 0;
-            };
-            let seq = entry.seqnum.and_then(|seq| u32::try_from(seq).ok());
-            known.push(Announced { key: Key::Application(application, at), seq, present: true, value: 0, age: 0 });
+            if address == 0 {
+                return false;
+            }
+            let Some(at) = members.get(&u32::from(address)) else { return true };
+            if let Some(application) = entry.application.name() {
+                let key = Key::Application(application, (*at).clone());
+                let seq = entry.seqnum.and_then(|seq| u32::try_from(seq).ok());
+                known.push(Announced { key, seq, present: true, value: 0, age: 0 });
+            }
             false
         });
         known
