@@ -487,7 +487,9 @@ impl Applications {
                         break;
                     }
                     Err(_) => {
+                        // It counts as not delivered. Others must not wait for room that nobody makes.
                         ipcp.put_back(place.1, sdu);
+                        ipcp.abandon(place.1);
                         connection.deaf = true;
                         break;
                     }

@@ -539,6 +539,45 @@ fn a_slow_reader_gets_everything_after_the_sender_has_closed() {
     assert_eq!(network.nodes[0].next_event(), Some((other, FlowEvent::Ended(End::Closed))));
 }
 
+/// An application that reads nothing more, but has sent something that is not taken yet: what comes for it takes no room, and keeps no flow.
+#[test]
+fn nobody_waits_for_an_application_that_is_gone() {
+    const COUNT: u32 = 2000;
+    let mut network = Network::new(&[("a", 1), ("b", 0)], &[(0, 1)]);
+    network.run(Duration::from_secs(2));
+    let (id, other) = network.flow(1, 0, "reliable");
+    network.nodes[0].abandon(other);
+    let (mut sent, patience) = (0, network.now + Duration::from_secs(60));
+    while sent < COUNT {
+        assert!(network.now < patience, "only {sent} SDUs find room");
+        while sent < COUNT && network.nodes[1].has_room(id) {
+            network.nodes[1].write(id, &sent.to_be_bytes());
+            sent += 1;
+        }
+        network.run(STEP);
+    }
+    network.nodes[0].write(other, b"last");
+    network.run(Duration::from_secs(1));
+    assert_eq!(network.nodes[1].read(id), Some(b"last".to_vec()));
+    let now = network.now;
+    network.nodes[1].close_flow(id, now);
+    network.run(Duration::from_secs(1));
+    let ended = network.nodes[1].next_event();
+    assert!(matches!(ended, Some((_, FlowEvent::Ended(End::Undelivered(_))))), "{ended:?}");
+    assert!(matches!(network.nodes[0].next_event(), Some((_, FlowEvent::Ended(_)))));
+    // The other end is gone before.
+    let (id, other) = network.flow(1, 0, "reliable");
+    network.nodes[1].write(id, b"unread");
+    network.run(Duration::from_secs(1));
+    let now = network.now;
+    network.nodes[1].close_flow(id, now);
+    network.run(Duration::from_secs(1));
+    assert_eq!(network.nodes[0].next_event(), None, "it waits for the reader");
+    network.nodes[0].abandon(other);
+    network.run(Duration::from_secs(1));
+    assert!(matches!(network.nodes[0].next_event(), Some((ended, FlowEvent::Ended(_))) if ended == other));
+}
+
 #[test]
 fn a_link_that_is_down_after_the_end_costs_nothing_or_is_told() {
     let mut network = Network::new(&[("a", 1), ("b", 0)], &[(0, 1)]);

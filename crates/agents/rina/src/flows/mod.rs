@@ -228,6 +228,14 @@ impl Flows {
         }
     }
 
+    /// The application reads nothing more, but what it has sent may not have come here yet. What comes for it is dropped, and leaves room.
+    pub(crate) fn abandon(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.abandoned = true;
+            flow.receiver.discard_ready();
+        }
+    }
+
     /// A flow carries PDUs of the DIF above, which the program sends, too.
     pub(crate) fn carry(&mut self, id: FlowId) {
         if let Some(flow) = self.flows.get_mut(&id) {

@@ -102,6 +102,13 @@ impl Ipcp {
         self.send_flows(now);
     }
 
+    /// The application reads nothing more of a flow, but what it has sent may not have come here yet.
+    pub(crate) fn abandon(&mut self, id: FlowId) {
+        self.flows.abandon(id);
+        // Room that the other end may be told about. A flow that waits only for its reader ends.
+        self.active.insert(id);
+    }
+
     /// Ends all flows: this IPC process stops.
     pub fn stop(&mut self, now: Duration) {
         self.flows.give_up(now);
