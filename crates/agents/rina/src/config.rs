@@ -531,6 +531,8 @@ mod tests {
             (format!("{ipcp}dialect = \"rlite\"\n{link}"), "a syntax of their own, and no credential"),
             (format!("{rlite}syntax = \"irati\"\n{link}"), "a syntax of their own, and no credential"),
             (format!("{rlite}{link}crc = true\n"), "need syntax = \"irati\""),
+            (rlite.replace("rlite", "irati").replace("\"d\"", "\"d|e\"") + link, "has names without `|`"),
+            (rlite.replace("rlite", "irati").replace("\"a\"", "\"a|b\"") + link, "has names without `|`"),
             (
                 format!(
                     "{rlite}[[ipcp.link]]\ndevice = \"e\"\nudp = {{ local = \"192.0.2.1:1\", remote = \"192.0.2.2:1\" }}\n"

@@ -39,8 +39,8 @@ pub(super) fn read(
     if table.encryption && dialect.credential().is_none() {
         return Err(at("encryption needs the credential, which dialects of others have not".into()));
     }
-    if dialect == Dialect::Irati && table.name.as_str().contains('|') {
-        return Err(at("name: dialect = \"irati\" has names without `|`".into()));
+    if dialect == Dialect::Irati && [&table.name, &table.dif].iter().any(|name| name.as_str().contains('|')) {
+        return Err(at("name and dif: dialect = \"irati\" has names without `|`".into()));
     }
     let links = table.link.iter().map(|link| read_link(link, syntax).and_then(|link| above(table, before, link)));
     let links = links.collect::<Result<Vec<_>, _>>().map_err(at)?;
