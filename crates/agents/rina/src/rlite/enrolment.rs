@@ -133,8 +133,9 @@ impl Neighbour {
         }
         if let Some(attempt) = self.attempt.take_if(|attempt| now.saturating_sub(attempt.since) >= STUCK) {
             self.next_attempt = now + ATTEMPT;
-            // rlite does not answer who was its neighbour before a restart that it has not noticed.
-            if attempt.step == Step::Connecting {
+            // rlite does not answer who was its neighbour before a restart that it has not noticed. A neighbour whose answer to M_STOP was lost
+            // counts as enrolled there.
+            if matches!(attempt.step, Step::Connecting | Step::Stopping) {
                 let release = self.numbered(Message { op_code: op::RELEASE, ..Message::default() });
                 out.push(Effect::Send(attempt.mac, release));
             }
@@ -271,7 +272,7 @@ impl Neighbour {
             self.log(local, format!("the neighbour refuses enrollment: {why}"));
             return Some(());
         }
-        attempt.since = now;
+        let before = std::mem::replace(&mut attempt.since, now);
         match (message.op_code, attempt.step) {
             (op::CONNECT_R, Step::Connecting) if answers => {
                 attempt.name = message.src_ap_name.as_deref()?.parse().ok()?;
@@ -331,8 +332,10 @@ impl Neighbour {
                 self.establish(now, out);
             }
             (op::RELEASE, _) => self.attempt = None,
+            // What a session is for is no progress.
             _ => {
                 let mac = attempt.mac;
+                attempt.since = before;
                 return self.hear(mac, message, now, out);
             }
         }

@@ -288,6 +288,23 @@ fn what_is_lost_is_tried_again() {
     assert!(end.tick(Duration::from_secs(3)).contains(&Effect::Down(name("n.1"))));
 }
 
+/// The answer to M_STOP is lost: the neighbour counts as enrolled there, and asks for signs of life. The attempt ends nevertheless, and it is told so.
+#[test]
+fn an_attempt_ends_whatever_the_neighbour_says_meanwhile() {
+    let mut end = End::new("n.1", 16);
+    end.receive(&bytes("connect"));
+    assert_eq!(sent(&end.receive(&bytes("start"))).len(), 5);
+    for second in 1..7 {
+        let now = Duration::from_secs(second);
+        let effects = end.with(|neighbour, local, out| {
+            neighbour.receive(local, STATION, &bytes("keepalive"), now, &mut |_, _, _| Ok(17), out);
+        });
+        assert_eq!((effects, end.tick(now)), (Vec::new(), Vec::new()));
+    }
+    let released = sent(&end.tick(Duration::from_secs(7)));
+    assert_eq!(released.iter().map(|sdu| decode(sdu).unwrap().op_code).collect::<Vec<_>>(), [op::RELEASE]);
+}
+
 #[test]
 fn objects_are_those_of_rlite() {
     let mut rib = Rib::new(name("n.3"), 1000).in_dialect(&objects::PLAIN);
