@@ -123,7 +123,7 @@ struct Order {
     heard: u32,
     /// When data came last.
     data: Option<Duration>,
-    /// The first data PDU has arrived. Until then it says that a run begins.
+    /// Something was acknowledged. Until then data PDUs say that a run begins.
     begun: bool,
 }
 
@@ -378,7 +378,9 @@ impl Exchange {
         let order = self.orders.entry(header.src_cep).or_default();
         let header = Header { dst_cep: order.remote.map_or(header.dst_cep, |(there, _)| there), ..header };
         let Some(ack) = Ack::parse(&payload).filter(|_| header.kind != kind::DATA) else {
-            let flags = if order.begun || header.sequence != 0 { 0 } else { RUN };
+            // IRATI drops what comes before a PDU with the flag. With retransmission the first one is alone until it is acknowledged; without,
+            // any of them may be lost.
+            let flags = if order.begun { 0 } else { RUN };
             return (Header { flags, ..header }, payload);
         };
         let sequence = order.control;

@@ -384,6 +384,20 @@ fn flows_are_asked_for_by_members_of_irati() {
     assert_eq!((read.kind, crate::efcp::Ack::parse(&ack_here).unwrap().next), (kind::ACK_FLOW, ack.next));
 }
 
+/// Without retransmission nothing is acknowledged: each PDU says that a run begins, since any of them may be lost.
+#[test]
+fn a_run_begins_until_something_is_acknowledged() {
+    let mut exchange = Exchange::default();
+    let flags = |exchange: &mut Exchange, sequence| {
+        let header = Header { kind: kind::DATA, src_cep: 9, sequence, ..Header::default() };
+        exchange.write(header, b"hello".to_vec()).0.flags
+    };
+    assert_eq!([flags(&mut exchange, 0), flags(&mut exchange, 1)], [RUN; 2]);
+    let control = Header { kind: kind::ACK_FLOW, src_cep: 3, dst_cep: 9, ..Header::default() };
+    assert!(exchange.read(control, &[0; 32], Duration::ZERO).is_some());
+    assert_eq!(flags(&mut exchange, 2), 0);
+}
+
 /// The application gives up before the other end has answered: that is told to the other end, which would keep the flow.
 #[test]
 fn a_flow_that_nobody_waits_for_is_deleted() {
