@@ -24,6 +24,8 @@ const ACK: usize = 4;
 const ACK_KIND: u8 = 0xc1;
 /// Time without data after which the flag says that a sender begins a new run of sequence numbers.
 const NEW_RUN: Duration = Duration::from_secs(20);
+/// A number that is so much behind the last one, or less, is of the run that goes on: it was sent again.
+const BEHIND: u32 = 1 << 16;
 /// Requests of others that are remembered.
 const MOST: usize = 2048;
 /// States of a flow's object: it is being allocated, and it is allocated.
@@ -121,10 +123,13 @@ struct Order {
     /// The number of the next control PDU, and of the last one of the other end.
     control: u32,
     heard: u32,
-    /// When data came last.
+    /// When data came last, and the number of the newest PDU.
     data: Option<Duration>,
+    newest: u32,
     /// Something was acknowledged. Until then data PDUs say that a run begins.
     begun: bool,
+    /// All before this number was acknowledged.
+    acknowledged: u32,
 }
 
 /// What IRATI's messages about flows need that those here do not have.
@@ -378,9 +383,9 @@ impl Exchange {
         let order = self.orders.entry(header.src_cep).or_default();
         let header = Header { dst_cep: order.remote.map_or(header.dst_cep, |(there, _)| there), ..header };
         let Some(ack) = Ack::parse(&payload).filter(|_| header.kind != kind::DATA) else {
-            // IRATI drops what comes before a PDU with the flag. With retransmission the first one is alone until it is acknowledged; without,
-            // any of them may be lost.
-            let flags = if order.begun { 0 } else { RUN };
+            // IRATI drops what comes before a PDU with the flag, at the beginning and after some time without data: it is on each PDU before
+            // which all was acknowledged. With retransmission the first one is alone until then; without, any of them may be lost.
+            let flags = if order.begun && header.sequence != order.acknowledged { 0 } else { RUN };
             return (Header { flags, ..header }, payload);
         };
         let sequence = order.control;
@@ -402,7 +407,11 @@ impl Exchange {
         let header = Header { src_cep, ..header };
         if header.kind == kind::DATA {
             let idle = order.data.is_none_or(|at| now.saturating_sub(at) >= NEW_RUN);
-            let begins = header.flags & RUN != 0 && idle;
+            let again = order.data.is_some() && order.newest.wrapping_sub(header.sequence) < BEHIND;
+            let begins = header.flags & RUN != 0 && idle && !again;
+            if !again {
+                order.newest = header.sequence;
+            }
             order.data = Some(now);
             // Other flags would be those of parts of an SDU.
             let flags = header.flags & crate::pdu::CONGESTION;
@@ -414,6 +423,9 @@ impl Exchange {
             kind::ACK_FLOW | ACK_KIND => word(0)?.wrapping_add(1),
             _ => return None,
         };
+        if !order.begun || (next.wrapping_sub(order.acknowledged) as i32) > 0 {
+            order.acknowledged = next;
+        }
         (order.heard, order.begun) = (header.sequence, true);
         let edge = word(3).map_or(next, |right| right.wrapping_add(1));
         let ack = Ack { next, edge, received: 0, marked: 0, ranges: Vec::new() };
