@@ -72,8 +72,8 @@ def testbench(name):
     shutil.copytree(ROOT / "tests/stf/frame", source / "frame")
     shutil.copy(ROOT / f"tests/stf/{name}.p4", source / f"{name}-1.p4")
     run(HOPWRIGHT, "rtl", source / f"{name}-1.p4", "--target", "ecp5-85-256", "-o", design)
-    others = [file.name for file in design.iterdir() if file.suffix not in (".sv", ".json")]
-    expect(others == ["simulation"], f"beside the design are {others}")
+    others = sorted(file.name for file in design.iterdir() if file.suffix not in (".sv", ".json"))
+    expect(others == [".hopwright-files", "simulation"], f"beside the design are {others}")
     script = [line.split() for line in (ROOT / f"tests/stf/{name}.stf").read_text().splitlines()]
     frames = [bytes.fromhex("".join(words[2:])) for words in script if words[:1] == ["packet"]]
     wanted = [bytes.fromhex("".join(words[2:-1])) for words in script if words[:1] == ["expect"]]
@@ -103,6 +103,20 @@ def testbench(name):
     expect([file.name for file in folder.glob("out*.pcap")] == ["out-in.pcap"], "outputs are removed, and no input")
 
 
+def entries():
+    """A testbench begins with the entries of a packet test."""
+    design, folder = BUILD / "testbench-entries", BUILD / "testbench-entries/simulation"
+    shutil.rmtree(design, ignore_errors=True)
+    run(HOPWRIGHT, "rtl", ROOT / "examples/l3.p4", "--target", "ecp5-85-256", "--entries", ROOT / "examples/l3.stf", "-o", design)
+    script = [line.split() for line in (ROOT / "examples/l3.stf").read_text().splitlines()]
+    write_capture(folder / "in.pcap", [bytes.fromhex("".join(words[2:])) for words in script if words[:1] == ["packet"]])
+    run("env", "-u", "MAKEFLAGS", "make", "-s", "-C", folder, "PCAP=in.pcap")
+    for port in ("1", "2"):
+        wanted = [bytes.fromhex("".join(words[2:-1])) for words in script if words[:2] == ["expect", port]]
+        found = read_capture(folder / f"out{port}.pcap")
+        expect(found == wanted, f"port {port}: {[f.hex() for f in found]} leave, not {[f.hex() for f in wanted]}")
+
+
 def main():
     if sys.argv[1:2] == ["--check"]:
         return check(*sys.argv[2:])
@@ -125,6 +139,7 @@ def main():
     print(f"designs: {len(sys.argv[1:] or SMALL) - failed} clean, {failed} not")
     if not sys.argv[1:]:
         testbench("comparisons")
+        entries()
         print("testbench: passed")
     return int(failed > 0)
 

@@ -2,7 +2,13 @@
 // config: BUS_BYTES=32 WINDOW_BYTES=64 DEPTH=64 MAX_BYTES=1000 PACKETS=64 META_BITS=8 GAP=3
 // config: BUS_BYTES=16 WINDOW_BYTES=64 DEPTH=128 MAX_BYTES=400 PACKETS=8 META_BITS=8 GAP=4 ALIGNED=1
 // config: BUS_BYTES=64 WINDOW_BYTES=64 DEPTH=128 MAX_BYTES=1600 PACKETS=16 META_BITS=8 GAP=1
+// config: BUS_BYTES=16 WINDOW_BYTES=32 DEPTH=128 MAX_BYTES=400 PACKETS=8 META_BITS=8 LATE_BITS=3 GAP=1
+// config: BUS_BYTES=16 WINDOW_BYTES=32 DEPTH=128 MAX_BYTES=400 PACKETS=8 META_BITS=8 LATE_BITS=3 GAP=3
 #include "bench.h"
+
+#ifndef LATE_BITS
+#define LATE_BITS 0
+#endif
 
 using Bytes = std::vector<uint8_t>;
 
@@ -55,7 +61,10 @@ int main(int argc, char** argv) {
         dut->in_bytes = bytes;
         dut->in_last = last;
         dut->in_bad = last ? bad : rnd.one_in(2);
-        dut->in_meta = sent == 0 ? packet.meta : rnd.below(1 << META_BITS);
+        // Low bits come with the first word, and the highest with the last one.
+        const uint64_t late = ((1 << LATE_BITS) - 1) << (META_BITS - LATE_BITS), all = (1 << META_BITS) - 1;
+        uint64_t kept = (sent == 0 ? all & ~late : 0) | (last ? late : 0);
+        dut->in_meta = (packet.meta & kept) | (rnd.below(1 << META_BITS) & ~kept);
         // A command for the oldest packet.
         if (!commanding && !flying.empty() && cycle >= flying.front().left + 2 && !rnd.chance(lazy)) {
             commanding = true;

@@ -9,6 +9,8 @@
 // power of two) windows have left of packets that are not yet
 // freed: a FIFO of that depth behind the pipeline holds all verdicts.
 //
+// `win_meta` is `in_meta` of the packet's first word, and its `LATE_BITS` highest bits are those of the last word.
+//
 // `put`, `put_addr` and `put_data` say which word is being written, a cycle after it came, and `win_start` where a window's packet starts, for
 // copies of the memory.
 //
@@ -26,6 +28,7 @@ module hw_packet_store #(
     parameter int PACKETS = 16,
     parameter int COMMANDS = 2 * PACKETS,
     parameter int META_BITS = 8,
+    parameter int LATE_BITS = 0,
     parameter int GAP = 1,
     parameter int ALIGNED = 0,
     parameter int EDITS = 0,
@@ -175,7 +178,7 @@ module hw_packet_store #(
         end
         if (first) start <= wr_ptr;
         if (begins) begin
-            window_meta  <= in_meta;
+            window_meta[META_BITS-LATE_BITS-1:0] <= in_meta[META_BITS-LATE_BITS-1:0];
             window_start <= wr_ptr[B-1:0];
         end
         if (!stays) begin
@@ -184,6 +187,10 @@ module hw_packet_store #(
         end
     end
     generate
+        if (LATE_BITS > 0) begin : late
+            always_ff @(posedge clk)
+                if (!stays) window_meta[META_BITS-1-:LATE_BITS] <= in_meta[META_BITS-1-:LATE_BITS];
+        end
         for (genvar w = 0; w < WINDOW_WORDS; w++) begin : fill
             // This word is the next one, and it may be written.
             logic at, at_next, reached;

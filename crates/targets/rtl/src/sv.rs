@@ -506,7 +506,8 @@ impl Writer<'_> {
 }
 
 /// What the top module of a design has that does not look at the sums of bytes, and another one.
-const SUMS: [(&str, &str, &str); 4] = [
+const SUMS: [(&str, &str, &str); 5] = [
+    ("@LATE@", "0", "48"),
     ("@META_TOP@", "@OWN_META@ - 1", "@OWN_META@ + 47"),
     ("@META@", "@OWN_META@", "@OWN_META@ + 48"),
     (

@@ -90,6 +90,7 @@ module @MODULE@ #(
         .PACKETS(@PACKETS@),
         .COMMANDS(2 * @VERDICTS@),
         .META_BITS(@META@),
+        .LATE_BITS(@LATE@),
         .GAP(@GAP@),
         .ALIGNED(@ALIGNED@),
         .EDITS(@EDITS@),
