@@ -16,6 +16,9 @@ use crate::failure::Failure;
 #[cfg(feature = "rtl")]
 use crate::hardware;
 
+/// Makes engines in the initial state of a program.
+pub(crate) type Maker = Box<dyn FnMut() -> Result<Box<dyn Engine>, Failure>>;
+
 /// Builds a data plane for this program. What the engine does not support is reported at its place in the source.
 pub(crate) fn data_plane(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Result<Arc<VirtualDataPlane>, Failure> {
     let kind = match engine {

@@ -12,7 +12,7 @@ use hopwright_syntax::{Diagnostic, render};
 
 use crate::cli::rtl::DeviceArgs;
 use crate::compile::{color, refused};
-use crate::engine::one_by_one;
+use crate::engine::{Maker, one_by_one};
 use crate::failure::Failure;
 
 /// A data plane whose program runs as simulated hardware.
@@ -40,7 +40,7 @@ pub(crate) fn chip(pipeline: &Arc<Pipeline>) -> Result<SimulatedDesign, BuildErr
 }
 
 /// What starts simulations of a program, one after the other; it is compiled once.
-pub(crate) fn maker(pipeline: &Arc<Pipeline>) -> Result<Box<dyn FnMut() -> Result<Box<dyn Engine>, Failure>>, Failure> {
+pub(crate) fn maker(pipeline: &Arc<Pipeline>) -> Result<Maker, Failure> {
     let target = Target::by_name(hopwright_offload::DEFAULT_TARGET).expect("the default is a target");
     let failed = |pipeline: &Arc<Pipeline>| {
         let pipeline = pipeline.clone();

@@ -3,20 +3,16 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use hopwright_stf::Engine;
 use hopwright_stf::counterexample::{difference, reduce};
 
 use crate::cli::StfArgs;
 use crate::cli::program::{EngineChoice, TestEngine};
 use crate::commands::stf;
 use crate::compile;
-use crate::engine::{data_plane, of_test, one_by_one};
+use crate::engine::{Maker, data_plane, of_test, one_by_one};
 use crate::failure::Failure;
 #[cfg(feature = "rtl")]
 use crate::hardware;
-
-/// Makes engines in the program's initial state.
-type Make = Box<dyn FnMut() -> Result<Box<dyn Engine>, Failure>>;
 
 /// Compares an engine with the interpreter on the packets of tests, and writes what shows the first difference to a folder.
 pub(crate) fn find(args: &StfArgs, folder: &Path) -> Result<(), Failure> {
@@ -54,7 +50,7 @@ pub(crate) fn find(args: &StfArgs, folder: &Path) -> Result<(), Failure> {
 }
 
 /// How engines are made: hardware is compiled once.
-fn maker(args: &StfArgs) -> Result<Make, Failure> {
+fn maker(args: &StfArgs) -> Result<Maker, Failure> {
     let engine = args.engine.unwrap_or_default();
     #[cfg(feature = "rtl")]
     if matches!(engine, TestEngine::Rtl) {
