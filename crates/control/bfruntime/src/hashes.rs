@@ -5,7 +5,7 @@ mod algorithms;
 mod fields;
 
 use hopwright_ir::hash_object::{Configuration, Function, HashObject};
-use hopwright_p4runtime::{Device, Hashes};
+use hopwright_p4runtime::{Device, Hashes, Packets};
 use num_bigint::BigUint;
 
 use crate::failure::{Result, unimplemented};
@@ -39,11 +39,11 @@ impl Changed {
     }
 }
 
-/// Carries out the changes of hashes among these changes, if there are any. `alone`: a request has no others than in `changes`.
+/// Carries out the changes of hashes among these changes. Whether there are any. `alone`: a request has no others than in `changes`.
 ///
 /// # Errors
-/// The request changes other things, too, or the device cannot run the program so.
-pub(crate) fn apply(state: &State, device: &Device, changes: &[Change], alone: bool) -> Result<()> {
+/// The request changes other things, too, or the device cannot run the program so, or can only be read.
+pub(crate) fn apply(state: &State, device: &Device, changes: &[Change], alone: bool) -> Result<bool> {
     let mut next = state.hashes.clone();
     let (mut changed, mut alone) = (false, alone);
     for change in changes {
@@ -56,13 +56,18 @@ pub(crate) fn apply(state: &State, device: &Device, changes: &[Change], alone: b
         }
     }
     if !changed {
-        return Ok(());
+        return Ok(false);
     }
     if !alone {
         return Err(unimplemented("a request that changes hashes changes nothing else"));
     }
+    // What every write needs, be it one that changes no code.
+    device.write_batch(&[], Packets::MeetParts, || Ok(()))?;
     let (before, next) = (configurations(&state.schema, &state.hashes), configurations(&state.schema, &next));
-    if before == next { Ok(()) } else { device.configure_hashes(state.generation, &next) }
+    if before != next {
+        device.configure_hashes(state.generation, &next)?;
+    }
+    Ok(true)
 }
 
 /// The configurations of hashes that are not as they are declared, by the names of the objects.

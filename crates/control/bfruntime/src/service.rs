@@ -187,8 +187,14 @@ fn apply_all(
         changes.extend(effects.changes);
     }
     let hashes_only = writes.is_empty() && counts.is_empty() && generators.is_empty();
-    if let Err(failure) = hashes::apply(state, device, &changes, hashes_only) {
-        return fail(updates.len().saturating_sub(1), failure);
+    match hashes::apply(state, device, &changes, hashes_only) {
+        Ok(false) => {}
+        Ok(true) => {
+            // Packets are hashed so by now: nothing may be refused any more.
+            changes.into_iter().for_each(|change| state.apply(change));
+            return Ok(vec![Ok(()); updates.len()]);
+        }
+        Err(failure) => return fail(updates.len().saturating_sub(1), failure),
     }
     let begin_generators = || {
         let streams = generators.into_iter().map(|(id, stream)| (id, stream.map(|stream| *stream))).collect();
