@@ -195,6 +195,7 @@ impl Device {
     /// was changed then.
     pub fn configure_hashes(&self, generation: u64, hashes: &Hashes) -> Result<()> {
         self.check_writable()?;
+        let _making = lock(&self.making);
         let other = || precondition("the program has been replaced meanwhile");
         let current = |state: &Option<State>| {
             let state = state.as_ref().filter(|state| state.generation == generation)?;
