@@ -1,7 +1,7 @@
 //! A virtual data plane: a running program and its state.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopwright_interp::{Interp, Observer};
 use hopwright_ir::{ExternInstance, ExternKind, Pipeline, StmtKind, Table, custom_crc, walk};
@@ -47,9 +47,23 @@ pub type SharedObserver = Arc<Mutex<dyn Observer + Send>>;
 
 pub(crate) enum Engine {
     Jit(Box<MachineProgram>),
-    /// The lock makes it the one writer of counters, meters and registers.
-    Interp(Box<Mutex<Interp<LiveStore>>>),
+    Interp(Box<Interpreter>),
     Offload(Arc<Device>),
+}
+
+/// The interpreter. It is the one writer of counters, meters and registers: interpreters of the same objects, with the code before a
+/// change and behind it, take turns.
+pub(crate) struct Interpreter {
+    turn: Arc<Mutex<()>>,
+    interp: Mutex<Interp<LiveStore>>,
+}
+
+impl Interpreter {
+    /// Its turn, which lasts as long as both are there.
+    pub(crate) fn lock(&self) -> (MutexGuard<'_, ()>, MutexGuard<'_, Interp<LiveStore>>) {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        (turn, self.interp.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl VirtualDataPlane {
@@ -118,7 +132,7 @@ impl VirtualDataPlane {
             EngineKind::Interp => {
                 let control = Control::new(&pipeline, types, || Ok(Digests::interpreted()))?;
                 let control = Arc::new(control);
-                (interpreter(&pipeline, &control)?, control)
+                (interpreter(&pipeline, &control, Arc::default())?, control)
             }
             EngineKind::Jit => {
                 let mut compiled = None;
@@ -149,7 +163,7 @@ impl VirtualDataPlane {
         }
         let engine = match &self.engine {
             Engine::Offload(_) => return Err(BuildError::Program("the code of a device stays as it is".into())),
-            Engine::Interp(_) => interpreter(&pipeline, &control)?,
+            Engine::Interp(before) => interpreter(&pipeline, &control, before.turn.clone())?,
             Engine::Jit(_) => {
                 let code = load_code(jit::compile)(&pipeline)?;
                 if !control.digests().is_of(&code.compiled.interface().digests) {
@@ -307,12 +321,12 @@ impl fmt::Debug for VirtualDataPlane {
     }
 }
 
-fn interpreter(pipeline: &Arc<Pipeline>, control: &Arc<Control>) -> Result<Engine, BuildError> {
+fn interpreter(pipeline: &Arc<Pipeline>, control: &Arc<Control>, turn: Arc<Mutex<()>>) -> Result<Engine, BuildError> {
     let store = LiveStore::of_engine(control);
     let models = models_of(pipeline, control.externs(), control.domain(), false);
     let interp = Interp::with_store(pipeline.clone(), &models, store);
     let interp = interp.map_err(|e| BuildError::Program(e.to_string()))?;
-    Ok(Engine::Interp(Box::new(Mutex::new(interp))))
+    Ok(Engine::Interp(Box::new(Interpreter { turn, interp: Mutex::new(interp) })))
 }
 
 /// What tables and objects are like, and how code refers to them.

@@ -182,14 +182,14 @@ impl Executor {
         observer: &mut dyn interp::Observer,
     ) -> Option<interp::Output> {
         let Engine::Interp(interp) = self.vdp.engine() else { return None };
-        let mut interp = interp.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_turn, mut interp) = interp.lock();
         interp.room = self.growth.room_of(FrameSize::JUMBO.with_headroom(self.vdp.headroom()));
         Some(interp.process_observed(packet, ingress_port, now_us, observer))
     }
 
     fn interpret(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
         let Engine::Interp(interp) = self.vdp.engine() else { return packets.len() };
-        let mut interp = interp.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_turn, mut interp) = interp.lock();
         interp.max_passes = self.max_passes;
         if self.reads_depths {
             interp.depths.clone_from(&self.depths);

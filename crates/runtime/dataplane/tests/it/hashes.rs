@@ -1,8 +1,8 @@
-//! Custom CRCs: control planes change their parameters while packets pass.
+//! Hashes that change while packets pass: control planes change the parameters of custom CRCs, or the code.
 
 use std::sync::Arc;
 
-use hopwright_dataplane::{EngineKind, FrameSize, VirtualDataPlane};
+use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
 use hopwright_driver::compile_text;
 use hopwright_ir::HashAlgorithm::{self, Crc16Custom, Crc32Custom};
 use hopwright_ir::custom_crc::{CrcParameters, register_name};
@@ -81,4 +81,37 @@ fn custom_crcs_have_the_parameters_that_they_are_given() {
     }
     // The last hash keeps its parameters.
     assert!(parts.iter().all(|part| *part == parts[0] && (100..150).contains(part)), "{parts:?}");
+}
+
+/// Workers take up other code one by one: what one writes to a register with the new code, another with the old code sees.
+#[test]
+fn interpreters_of_the_same_objects_take_turns() {
+    const FRAMES: u32 = 32;
+    const ROUNDS: u32 = 100;
+    let counts = "register<bit<32>>(1) seen; apply { bit<32> n; seen.read(n, 0); seen.write(0, n + 1);\n        std";
+    let program = PROGRAM.replace("apply {\n        std", counts);
+    let compiled = compile_text("hashes.p4", &program, &Default::default(), true);
+    let text = compiled.report(false);
+    let pipeline = Arc::new(compiled.pipeline.unwrap_or_else(|| panic!("{text}")));
+    let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp).unwrap();
+    let recoded = vdp.recoded(pipeline).unwrap();
+    std::thread::scope(|scope| {
+        for vdp in [vdp.clone(), recoded] {
+            scope.spawn(move || {
+                let mut executor = Executor::new(vdp);
+                let mut pool = Pool::new(FRAMES, FrameSize::for_mtu(1500)).unwrap();
+                let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
+                for _ in 0..ROUNDS {
+                    for packet in &mut packets {
+                        packet.set_bounds(128, 128);
+                        assert!(packet.fill(&[0; 20]));
+                        packet.set_ingress_port(1);
+                    }
+                    executor.process_batch(&mut packets, 1);
+                }
+            });
+        }
+    });
+    let seen = vdp.control().register("seen").unwrap().read(0).unwrap();
+    assert_eq!(seen.to_string(), (2 * FRAMES * ROUNDS).to_string());
 }
