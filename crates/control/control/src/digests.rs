@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{Digest, VirtualDataPlane};
+use hopwright_dataplane::{Control, Digest, VirtualDataPlane};
 use num_bigint::BigUint;
 
 use crate::entity::DigestConfig;
@@ -30,19 +30,19 @@ pub struct Digests {
     charged: Charged,
 }
 
-/// Whose account of memory lists are charged to that wait for an acknowledgement.
+/// Whose account of memory lists are charged to that wait for an acknowledgement. Not the data plane: it may be replaced by other code.
 #[derive(Debug, Default)]
-struct Charged(Option<Arc<VirtualDataPlane>>);
+struct Charged(Option<Arc<Control>>);
 
 impl Charged {
     /// Whether there may be so many bytes more.
     fn charge(&self, bytes: u64) -> bool {
-        self.0.as_ref().is_none_or(|vdp| vdp.control().account().charge(bytes).is_ok())
+        self.0.as_ref().is_none_or(|control| control.account().charge(bytes).is_ok())
     }
 
     fn release(&self, bytes: u64) {
-        if let Some(vdp) = &self.0 {
-            vdp.control().account().release(bytes);
+        if let Some(control) = &self.0 {
+            control.account().release(bytes);
         }
     }
 }
@@ -100,7 +100,7 @@ fn bytes_of(list: &[DigestData]) -> u64 {
 impl Digests {
     /// A state with nothing enabled.
     pub(crate) fn new(schema: &Schema, vdp: &Arc<VirtualDataPlane>) -> Digests {
-        Digests { known: schema.digests.clone(), charged: Charged(Some(vdp.clone())), ..Digests::default() }
+        Digests { known: schema.digests.clone(), charged: Charged(Some(vdp.control().clone())), ..Digests::default() }
     }
 
     /// The bytes that are charged.
@@ -249,7 +249,7 @@ mod tests {
         let vdp = VirtualDataPlane::new(Arc::new(compiled.pipeline.unwrap()), EngineKind::Interp).unwrap();
         let held = || vdp.control().account().held();
         let (before, long, now) = (held(), Duration::from_secs(1000), Instant::now());
-        let mut digests = Digests { charged: Charged(Some(vdp.clone())), ..Digests::default() };
+        let mut digests = Digests { charged: Charged(Some(vdp.control().clone())), ..Digests::default() };
         digests.configure(1, DigestConfig { max_timeout: long, max_list: 0, ack_timeout: long });
         let send = |digests: &mut Digests, number: u32| {
             let active = digests.active.get_mut(&1).unwrap();
