@@ -27,16 +27,20 @@ const NAMED_CELL: u64 = 320;
 
 /// What a program with its declared state takes, without machine code, for this many workers.
 pub(crate) fn of(pipeline: &Pipeline, workers: u64) -> u64 {
-    let text: u64 = pipeline.sources.files().map(|(_, file)| file.text().len() as u64).sum();
-    let mut statements = 0u64;
-    walk::all_stmts(pipeline, &mut |_| statements += 1);
-    let program =
-        PROGRAM.saturating_add(text.saturating_mul(TEXTS)).saturating_add(statements.saturating_mul(STATEMENT));
     let digests = digest::footprint(&Interface::of(pipeline).digests);
     let objects = pipeline.externs.iter().map(|object| of_object(&object.kind, workers));
     let tables = (0..pipeline.tables.len()).map(|at| table::footprint::of(pipeline, TableId(at as u32)));
     let sets = pipeline.value_sets.iter().map(of_value_set);
+    let program = of_program(pipeline);
     objects.chain(tables).chain(sets).fold(program.saturating_add(digests), u64::saturating_add)
+}
+
+/// What the program itself takes: its text, statements, names.
+pub(crate) fn of_program(pipeline: &Pipeline) -> u64 {
+    let text: u64 = pipeline.sources.files().map(|(_, file)| file.text().len() as u64).sum();
+    let mut statements = 0u64;
+    walk::all_stmts(pipeline, &mut |_| statements += 1);
+    PROGRAM.saturating_add(text.saturating_mul(TEXTS)).saturating_add(statements.saturating_mul(STATEMENT))
 }
 
 fn of_object(kind: &ExternKind, workers: u64) -> u64 {

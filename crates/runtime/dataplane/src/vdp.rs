@@ -40,6 +40,8 @@ pub struct VirtualDataPlane {
     control: Arc<Control>,
     traces: Traces,
     observer: OnceLock<SharedObserver>,
+    /// Bytes of the program and the code that were there first, which stay beside other code; 0 for these themselves.
+    first: u64,
 }
 
 /// An observer of packets that workers interpret.
@@ -113,7 +115,7 @@ impl VirtualDataPlane {
         control.attach(&device).map_err(|fault| BuildError::Program(fault.to_string()))?;
         let traces = Traces::new(control.domain());
         let (engine, control, observer) = (Engine::Offload(device), Arc::new(control), OnceLock::new());
-        Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer }))
+        Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer, first: 0 }))
     }
 
     fn build(
@@ -146,7 +148,7 @@ impl VirtualDataPlane {
             }
         };
         let traces = Traces::new(control.domain());
-        Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer: OnceLock::new() }))
+        Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer: OnceLock::new(), first: 0 }))
     }
 
     /// Other code for the same tables and objects: that of the program after a change that is in its statements only. Both may run at the
@@ -172,8 +174,12 @@ impl VirtualDataPlane {
                 Engine::Jit(Box::new(MachineProgram::new(code, &control)?))
             }
         };
+        let first = match self.first {
+            0 => footprint::of_program(&self.pipeline).saturating_add(self.code_bytes()),
+            first => first,
+        };
         let traces = Traces::new(control.domain());
-        Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer: OnceLock::new() }))
+        Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer: OnceLock::new(), first }))
     }
 
     /// Waits until all changes so far are made where the program runs. A device may take longer than the call that changes something.
@@ -209,15 +215,23 @@ impl VirtualDataPlane {
     }
 
     /// The bytes of memory that the program takes with its declared state and its machine code, for this many workers. Equal programs
-    /// share their code ([`Executable`]); each counts all of it.
+    /// share their code ([`Executable`]); each counts all of it. Other code ([`VirtualDataPlane::recoded`]) comes beside that of the program
+    /// as it was first.
     pub fn needs(&self, workers: usize) -> u64 {
-        let (code, records) = match &self.engine {
-            Engine::Jit(program) => (program.code_bytes(), program.worker_bytes()),
-            Engine::Interp(_) | Engine::Offload(_) => (0, 0),
+        let records = match &self.engine {
+            Engine::Jit(program) => program.worker_bytes(),
+            Engine::Interp(_) | Engine::Offload(_) => 0,
         };
         let workers = workers as u64;
-        let more = records.saturating_sub(footprint::RECORDS).saturating_mul(workers);
-        footprint::of(self.pipeline(), workers).saturating_add(code).saturating_add(more)
+        let more = records.saturating_sub(footprint::RECORDS).saturating_mul(workers).saturating_add(self.first);
+        footprint::of(self.pipeline(), workers).saturating_add(self.code_bytes()).saturating_add(more)
+    }
+
+    fn code_bytes(&self) -> u64 {
+        match &self.engine {
+            Engine::Jit(program) => program.code_bytes(),
+            Engine::Interp(_) | Engine::Offload(_) => 0,
+        }
     }
 
     /// What equal programs have in common: the pipeline and its machine code.

@@ -115,3 +115,15 @@ fn interpreters_of_the_same_objects_take_turns() {
     let seen = vdp.control().register("seen").unwrap().read(0).unwrap();
     assert_eq!(seen.to_string(), (2 * FRAMES * ROUNDS).to_string());
 }
+
+#[test]
+fn other_code_is_counted_beside_the_program_as_it_was_first() {
+    let pipeline = compile_text("hashes.p4", PROGRAM, &Default::default(), true).pipeline.map(Arc::new).unwrap();
+    for engine in [EngineKind::Interp, EngineKind::Jit] {
+        let first = VirtualDataPlane::new(pipeline.clone(), engine).unwrap();
+        let second = first.recoded(pipeline.clone()).unwrap();
+        let third = second.recoded(pipeline.clone()).unwrap();
+        assert!(second.needs(1) > first.needs(1));
+        assert_eq!(third.needs(1), second.needs(1));
+    }
+}
