@@ -244,8 +244,8 @@ impl Lowering<'_> {
                 Ok(crate::value::mux(cond, then, otherwise, span))
             }
             hir::ExprKind::Slice(arg, hi, lo) => {
-                if let hir::ExprKind::Call(_) = arg.kind {
-                    self.hash_slice = Some((*hi, *lo));
+                if let hir::ExprKind::Call(call) = &arg.kind {
+                    self.hash_slice = Some((call.span, (*hi, *lo)));
                 }
                 let arg = self.scalar(arg);
                 self.hash_slice = None;

@@ -185,8 +185,8 @@ struct Lowering<'p> {
     hashes: Hashes,
     /// Hashes by name, with the place that uses them; none of those with several.
     described_hashes: BTreeMap<String, (Span, Option<HashObject>)>,
-    /// The bits that are taken of the call that is being lowered.
-    hash_slice: Option<(u32, u32)>,
+    /// A call that is being lowered, and the bits that are taken of it.
+    hash_slice: Option<(Span, (u32, u32))>,
     /// Sums of Internet checksum objects, and values of parser counters.
     object_states: HashMap<hir::ObjectId, SlotId>,
     /// Number of uses of each name, to keep names unique.

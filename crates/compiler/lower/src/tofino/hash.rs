@@ -46,7 +46,9 @@ impl Lowering<'_> {
         call: &hir::Call,
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
-        let (span, used) = (call.span, self.hash_slice.take());
+        let span = call.span;
+        // Another call may have this one among its arguments.
+        let used = self.hash_slice.take().filter(|(of, _)| *of == span).map(|(_, bits)| bits);
         let hash = &self.program[object];
         let result = ty.or(hash.type_args.first()).ok_or(Reported)?;
         let Some(Type::Bits(width)) = self.scalar_type(result) else {

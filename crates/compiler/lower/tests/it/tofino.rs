@@ -145,6 +145,22 @@ fn configured_hashes_are_those_that_are_computed() {
     }
 }
 
+/// The bits that are taken of a call are not those of a hash among its arguments.
+#[test]
+fn a_hash_is_used_as_far_as_bits_of_its_own_result_are_taken() {
+    let objects = "Hash<bit<16>>(HashAlgorithm_t.CRC16) h; Register<bit<32>, bit<16>>(65536) r;
+        RegisterAction<bit<32>, bit<16>, bit<32>>(r) ra = { void apply(inout bit<32> v, out bit<32> o) { o = v; } };";
+    let used = |apply: &str| {
+        let compiled = compile(&program(objects, apply), true);
+        let hashes: Vec<_> = compiled.hashes.iter().map(|hash| hash.used).collect();
+        assert_eq!(hashes.len(), 1, "{}", compiled.report(false));
+        hashes[0]
+    };
+    assert_eq!(used("hdr.h.d = h.get({ hdr.h.a })[11:4];"), (11, 4));
+    assert_eq!(used("hdr.h.d = ra.execute(h.get({ hdr.h.a }))[7:0];"), (15, 0));
+    assert_eq!(used("hdr.h.c = ra.execute(h.get({ hdr.h.a }))[31:16];"), (15, 0));
+}
+
 /// `hdr.h.a` of a packet with these numbers in `a`, in `b`, and in `c` and `d` behind each other.
 fn hashed(compiled: &Compiled, numbers: [u32; 3]) -> BigUint {
     let pipeline = compiled.pipeline.clone().unwrap_or_else(|| panic!("{}", compiled.report(false)));
