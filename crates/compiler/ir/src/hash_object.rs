@@ -179,6 +179,10 @@ pub struct HashObject {
     pub used: (u32, u32),
 }
 
+/// The most bits of a result, and of its data, that annotations may say: whoever made them, it is computed in no time.
+const MAX_RESULT: u32 = 1 << 12;
+const MAX_DATA: u64 = 1 << 16;
+
 impl HashObject {
     /// The result for these values of the fields, which fit them, with a configuration. Bits that the program does not use are zero.
     pub fn compute(&self, configuration: &Configuration, values: &[BigUint]) -> BigUint {
@@ -265,7 +269,9 @@ impl HashObject {
         }
         let ((high, low), name) = (used?, name.to_string());
         let known = |(first, second): &(usize, usize)| *first < fields.len() && *second < fields.len();
-        let right = low <= high && high < width && symmetric.iter().all(known);
+        let small = width <= MAX_RESULT && !matches!(function, Some(Function::Xor(word)) if word > MAX_RESULT);
+        let small = small && fields.iter().map(|field| u64::from(field.width)).sum::<u64>() <= MAX_DATA;
+        let right = small && low <= high && high < width && symmetric.iter().all(known);
         right.then_some(HashObject { name, fields, symmetric, function: function?, width, used: (high, low) })
     }
 }
@@ -349,6 +355,17 @@ mod tests {
         }
         assert_eq!(HashObject::from_annotations("I.h", &["@width(8)".into()]), None);
         assert_eq!(HashObject::from_annotations("I.h", &["@function(crc 99 1 1 1 1)".into()]), None);
+        // They may come from a client: what would take long to compute, or overflow, is no hash.
+        let of = |width: u32, high: u32, word: u32, field: u32| {
+            let all = [format!("@width({width})"), format!("@used({high} 0)"), format!("@function(xor {word})")];
+            let fields = ["a", "b"].map(|name| format!("@field({field} {name})"));
+            HashObject::from_annotations("I.h", &[&all[..], &fields[..]].concat())
+        };
+        assert!(of(32, 31, 32, 4000).is_some());
+        for numbers in [(u32::MAX, 31, 32, 8), (32, 32, 32, 8), (32, 31, u32::MAX, 8), (32, 31, 32, u32::MAX)] {
+            let (width, high, word, field) = numbers;
+            assert_eq!(of(width, high, word, field), None, "{numbers:?}");
+        }
     }
 
     #[test]

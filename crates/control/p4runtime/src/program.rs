@@ -292,6 +292,18 @@ pub(crate) fn same_objects(request: &P4Info, ours: &P4Info) -> Result<()> {
         "register" registers;
         "digest" digests;
     }
+    // What a hash is like is in its annotations, by which other protocols configure it.
+    let hashes = |info: &P4Info| -> Vec<Preamble> {
+        let of_type = info.externs.iter().filter(|it| it.extern_type_name == p4info::HASH_TYPE);
+        of_type.flat_map(|it| &it.instances).filter_map(|instance| instance.preamble.clone()).collect()
+    };
+    let known = hashes(ours);
+    for hash in hashes(request) {
+        let same = |of: &Preamble| (of.id, &of.name, &of.annotations) == (hash.id, &hash.name, &hash.annotations);
+        if !known.iter().any(same) {
+            return Err(missing("hash", &hash));
+        }
+    }
     macro_rules! parts {
         ($($what:literal $field:ident $parts:literal $shape:expr;)*) => {
             $(

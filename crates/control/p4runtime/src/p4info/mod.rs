@@ -20,6 +20,7 @@ use hopwright_sema::reached::Reached;
 pub(crate) use annotations::{has as has_annotation, translation};
 pub use format::{from_text, to_binary, to_json, to_text};
 pub use pipeline::{adopt, of_compiled, of_pipeline};
+pub(crate) use tofino::HASH_TYPE;
 pub(crate) use types::flat_fields;
 
 use crate::proto::config as p4;

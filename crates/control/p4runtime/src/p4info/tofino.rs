@@ -17,6 +17,8 @@ const BLOCKS: usize = 6;
 const PORT_METADATA: u32 = 0x90;
 /// That of hashes.
 const HASH: u32 = 0x8f;
+/// The name of their type.
+pub(crate) const HASH_TYPE: &str = "Hash";
 
 /// The hashes that control planes can change.
 pub(super) fn hashes(all: &[HashObject]) -> Option<p4::Extern> {
@@ -29,7 +31,7 @@ pub(super) fn hashes(all: &[HashObject]) -> Option<p4::Extern> {
         p4::ExternInstance { preamble, info: None }
     };
     let instances: Vec<p4::ExternInstance> = all.iter().map(instance).collect();
-    (!instances.is_empty()).then(|| p4::Extern { extern_type_id: HASH, extern_type_name: "Hash".into(), instances })
+    (!instances.is_empty()).then(|| p4::Extern { extern_type_id: HASH, extern_type_name: HASH_TYPE.into(), instances })
 }
 
 impl Builder<'_> {

@@ -324,3 +324,27 @@ fn other_architectures() {
     assert_eq!(portable.pkg_info.as_ref().unwrap().arch, "psa");
     assert!(!portable.registers.is_empty() && !portable.counters.is_empty() && !portable.digests.is_empty());
 }
+
+/// BfRuntime shows and configures hashes as their annotations in P4Info describe them.
+#[test]
+fn a_p4info_with_other_hashes_is_refused_on_push() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/bfruntime/hashes.p4");
+    let source = std::fs::read_to_string(file).unwrap();
+    let push = |p4info: Option<P4Info>| {
+        let config = ForwardingPipelineConfig { p4info, p4_device_config: source.clone().into(), cookie: None };
+        Program::from_config(&config).map_err(|failure| failure.message)
+    };
+    let ours = push(None).map(|program| program.config.p4info.unwrap()).unwrap();
+    let hashes = |info: &P4Info| info.externs.iter().position(|it| it.extern_type_name == "Hash").unwrap();
+    assert!(push(Some(ours.clone())).is_ok());
+    type Change = fn(&mut hopwright_p4runtime::proto::config::Preamble);
+    let changes: [Change; 3] =
+        [|hash| hash.id += 1, |hash| hash.name.push('x'), |hash| hash.annotations.push("@width(4294967295)".into())];
+    for change in changes {
+        let mut other = ours.clone();
+        let at = hashes(&other);
+        change(other.externs[at].instances[0].preamble.as_mut().unwrap());
+        let refused = push(Some(other)).map(drop).unwrap_err();
+        assert!(refused.contains("the P4Info is of another program: hash `"), "{refused}");
+    }
+}
