@@ -198,7 +198,7 @@ class Hashes:
     def test_what_cannot_be(self):
         src, dst = "hdr.flow.src", "hdr.flow.dst"
         for slices in (((src, 3, 4, 1), (src, 1, 9, 2)), ((src, 37, 4, 1),), ((src, 0, 3, 1), (src, 5, 5, 1)),
-                       ((src, 0, 4, 1), (src, 4, 4, 1), (dst, 0, 4, 1)), ((src, 0, 4, None),)):
+                       ((src, 0, 4, 1), (src, 4, 4, 1), (dst, 0, 4, 1)), ((src, 0, 4, None),), ((src, 0, 0, 1),)):
             with Refused(self, "INVALID_ARGUMENT"):
                 self.configure(self.part, *slices)
         for fields in ({"polynomial": 6, "hash_bit_width": 8}, {"polynomial": 7, "hash_bit_width": 65},

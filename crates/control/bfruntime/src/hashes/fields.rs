@@ -94,7 +94,7 @@ fn parts(table: &Table, entry: &TableEntry) -> Result<Option<Vec<Part>>> {
             parts.push(part);
         }
     }
-    parts.retain(|part| part.order != 0 && part.width != 0);
+    parts.retain(|part| part.order != 0);
     let mut orders: HashMap<u64, (u32, u32)> = HashMap::new();
     for part in &parts {
         let (count, width) = orders.entry(part.order).or_insert((0, part.width));
@@ -129,8 +129,12 @@ fn part(known: &Field, at: usize, width: u32, slice: &Container) -> Result<Part>
         return Err(invalid(format!("`start_bit` {low} is beyond the {width} bits of `{}`", known.name)));
     }
     let low = low as u32;
+    let length = of(field::HASH_LENGTH, "length")?.unwrap_or(u64::MAX);
+    if length == 0 {
+        return Err(invalid(format!("`length` of a slice of `{}` is 1 or more", known.name)));
+    }
     // What is longer ends with the field.
-    let length = of(field::HASH_LENGTH, "length")?.unwrap_or(u64::MAX).min((width - low).into());
+    let length = length.min((width - low).into());
     Ok(Part { field: at, low, width: length as u32, order })
 }
 
@@ -177,7 +181,9 @@ pub(crate) fn computed(
         let Some(MatchType::Exact(exact)) = &part.match_type else {
             return Err(invalid(format!("`{}` is a number", known.name)));
         };
-        given.insert(known.id, number(&known.name, known.ty.bits(), &exact.value)?);
+        if given.insert(known.id, number(&known.name, known.ty.bits(), &exact.value)?).is_some() {
+            return Err(invalid(format!("`{}` is there twice", known.name)));
+        }
     }
     let mut ids = 1u32..;
     let mut value = |it: &hopwright_ir::hash_object::Field| match &it.constant {
@@ -186,4 +192,96 @@ pub(crate) fn computed(
     };
     let values: Vec<BigUint> = hash.fields.iter().map(&mut value).collect();
     Ok(hash.compute(configuration, &values))
+}
+
+#[cfg(test)]
+mod tests {
+    use hopwright_ir::hash_object::{self, CRC32, Function};
+
+    use super::*;
+    use crate::proto::key_field::Exact;
+    use crate::schema::Object;
+
+    fn hash() -> HashObject {
+        let field = |name: &str| hash_object::Field { name: name.into(), width: 16, constant: None };
+        HashObject {
+            name: "I.h".into(),
+            fields: vec![field("hdr.a"), field("hdr.b")],
+            symmetric: Vec::new(),
+            function: Function::Crc(CRC32),
+            width: 32,
+            used: (31, 0),
+        }
+    }
+
+    /// What is hashed, and the results.
+    fn table(hash: &HashObject) -> Table {
+        Table {
+            id: 1,
+            name: "I.h".into(),
+            object: Object::HashFields(1),
+            pipes: vec![0],
+            size: 1,
+            keys: keys(hash),
+            actions: Vec::new(),
+            data: containers(hash),
+            registers: Vec::new(),
+            filters: Vec::new(),
+            const_default: false,
+            key_masks: None,
+            depends_on: Vec::new(),
+        }
+    }
+
+    /// Slices of fields: each with its lowest bit, length and order.
+    fn entry(slices: &[(u32, &[[u64; 3]])]) -> TableEntry {
+        let ids = [field::HASH_START_BIT, field::HASH_LENGTH, field::HASH_ORDER];
+        let slice = |numbers: &[u64; 3]| {
+            let val = ids.iter().zip(numbers).map(|(id, number)| numeric(*id, Ty::Uint(64), &(*number).into()));
+            Container { val: val.collect() }
+        };
+        let of = |(id, all): &(u32, &[[u64; 3]])| {
+            let container = all.iter().map(slice).collect();
+            crate::value::field(*id, Value::ContainerArrVal(ContainerArray { container }))
+        };
+        let data = TableData { action_id: 0, fields: slices.iter().map(of).collect() };
+        TableEntry { data: Some(data), is_default_entry: true, ..Default::default() }
+    }
+
+    #[test]
+    fn slices_are_read_as_they_were_written_or_refused() {
+        let table = table(&hash());
+        let write = |slices: &[(u32, &[[u64; 3]])]| {
+            let entry = entry(slices);
+            let changed = configured(&table, &Changed::default(), Kind::Modify, &entry).map_err(|f| f.message)?;
+            Ok::<_, String>(Some(read_fields(&table, &changed)) == entry.data)
+        };
+        assert_eq!(write(&[(1, &[[8, 8, 2], [0, 4, 1]][..]), (2, &[[0, 4, 1]][..])]), Ok(true));
+        assert_eq!(write(&[(1, &[[0, 16, u64::MAX]][..]), (2, &[[0, 16, 0]][..])]), Ok(true));
+        for (slices, why) in [
+            (&[(1, &[[0, 0, 1]][..])][..], "`length`"),
+            (&[(1, &[[16, 1, 1]][..])][..], "`start_bit`"),
+            (&[(1, &[[u64::MAX, u64::MAX, 1]][..])][..], "`start_bit`"),
+            (&[(1, &[[0, u64::MAX, 1], [15, 1, 2]][..])][..], "overlap"),
+            (&[(1, &[[0, 1, 1]][..]), (1, &[[1, 1, 2]][..])][..], "twice"),
+            (&[(3, &[[0, 1, 1]][..])][..], "no data field"),
+        ] {
+            let refused = write(slices).unwrap_err();
+            assert!(refused.contains(why), "{slices:?}: {refused}");
+        }
+    }
+
+    #[test]
+    fn values_of_results_are_given_once() {
+        let (hash, usual) = (hash(), Configuration::default());
+        let table = table(&hash);
+        let part = |field_id, value: u8| {
+            let match_type = Some(MatchType::Exact(Exact { value: vec![value] }));
+            KeyField { field_id, match_type }
+        };
+        let result = |key: &[KeyField]| computed(&table, &hash, &usual, key).map_err(|failure| failure.message);
+        assert_eq!(result(&[part(2, 7), part(1, 5)]), Ok(CRC32.of(&[0, 5, 0, 7]).into()));
+        assert!(result(&[part(1, 5), part(1, 5)]).unwrap_err().contains("twice"));
+        assert!(result(&[part(3, 5)]).is_err());
+    }
 }
