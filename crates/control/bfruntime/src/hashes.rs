@@ -30,12 +30,13 @@ impl Changed {
         self.configuration.function.unwrap_or(hash.function)
     }
 
-    /// The result for data of zeros, of the bits that the program uses.
+    /// The result for data of zeros: as it was written, or else of the bits that the program uses.
     fn seed(&self, hash: &HashObject) -> BigUint {
+        if let Some(seed) = self.configuration.seed {
+            return seed.into();
+        }
         let unrotated = Configuration { rotate: 0, ..self.configuration.clone() };
-        let (_, low) = hash.used;
-        let zeros = vec![BigUint::ZERO; hash.fields.len()];
-        hash.compute(&unrotated, &zeros) >> low << low
+        hash.compute(&unrotated, &vec![BigUint::ZERO; hash.fields.len()])
     }
 }
 
@@ -75,4 +76,25 @@ fn configurations<'c>(schema: &Schema, changed: impl IntoIterator<Item = (&'c u3
     let usual = Configuration::default();
     let all = changed.into_iter().filter(|(_, changed)| changed.configuration != usual);
     all.filter_map(|(id, changed)| Some((schema.hashes.get(id)?.name.clone(), changed.configuration.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use hopwright_ir::hash_object::{CRC32, Field};
+
+    use super::*;
+
+    #[test]
+    fn a_seed_is_read_as_it_was_written() {
+        let fields = vec![Field { name: "hdr.a".into(), width: 32, constant: None }];
+        let (name, function) = ("I.h".to_string(), Function::Crc(CRC32));
+        let hash = HashObject { name, fields, symmetric: Vec::new(), function, width: 32, used: (31, 16) };
+        let read = |seed| {
+            let configuration = Configuration { seed, rotate: 3, ..Configuration::default() };
+            Changed { configuration, ..Changed::default() }.seed(&hash)
+        };
+        // Bits that the program does not use, too.
+        assert_eq!(read(Some(5)), BigUint::from(5u32));
+        assert_eq!(read(None), BigUint::from(CRC32.of(&[0; 4]) & 0xffff_0000));
+    }
 }
