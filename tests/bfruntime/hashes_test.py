@@ -202,7 +202,7 @@ class Hashes:
             with Refused(self, "INVALID_ARGUMENT"):
                 self.configure(self.part, *slices)
         for fields in ({"polynomial": 6, "hash_bit_width": 8}, {"polynomial": 7, "hash_bit_width": 65},
-                       {"polynomial": 7, "hash_bit_width": 8, "init": 256}):
+                       {"polynomial": 7, "hash_bit_width": 8, "init": 256}, {"polynomial": 0x307, "hash_bit_width": 8}):
             with Refused(self, "INVALID_ARGUMENT"):
                 self.define(self.part, **fields)
         with Refused(self, "INVALID_ARGUMENT"):

@@ -194,6 +194,10 @@ pub(crate) fn algorithm(
         if polynomial & 1 == 0 {
             return Err(invalid("`polynomial` is odd"));
         }
+        // The highest bit may be written or not.
+        if polynomial.checked_shr(width as u32).is_some_and(|above| above > 1) {
+            return Err(invalid(format!("`polynomial` has more than {width} bits")));
+        }
         if let Some((name, _)) =
             [("init", initial), ("final_xor", xor)].into_iter().find(|(_, value)| *value > u64::MAX >> (64 - width))
         {
