@@ -224,7 +224,9 @@ impl VirtualDataPlane {
         };
         let workers = workers as u64;
         let more = records.saturating_sub(footprint::RECORDS).saturating_mul(workers).saturating_add(self.first);
-        footprint::of(self.pipeline(), workers).saturating_add(self.code_bytes()).saturating_add(more)
+        // A worker's counters before a change of the code are free when those behind it are there.
+        let counting = workers + u64::from(self.first > 0);
+        footprint::of(self.pipeline(), counting).saturating_add(self.code_bytes()).saturating_add(more)
     }
 
     fn code_bytes(&self) -> u64 {
