@@ -51,7 +51,7 @@ pub(crate) fn one_by_one(vdp: Arc<VirtualDataPlane>) -> Result<DataPlaneEngine, 
 /// Compiles a program for an engine that takes one packet at a time.
 pub(crate) fn of_test(source: &Source, engine: TestEngine) -> Result<Box<dyn Engine>, Failure> {
     let engine = match engine {
-        TestEngine::Reference => return Ok(Box::new(reference(source)?)),
+        TestEngine::Reference => return Ok(Box::new(reference(source)?()?)),
         TestEngine::Interp => EngineChoice::Interp,
         #[cfg(feature = "jit")]
         TestEngine::Jit => EngineChoice::Jit,
@@ -61,15 +61,18 @@ pub(crate) fn of_test(source: &Source, engine: TestEngine) -> Result<Box<dyn Eng
     Ok(Box::new(one_by_one(data_plane(&compile::pipeline(source)?, engine)?)?))
 }
 
-/// The typed program, evaluated as the specification says.
-fn reference(source: &Source) -> Result<ReferenceEngine, Failure> {
+/// What starts evaluations of the typed program as the specification says, one after the other; it is compiled once.
+pub(crate) fn reference(source: &Source) -> Result<impl Fn() -> Result<ReferenceEngine, Failure> + use<>, Failure> {
     let mut compiled = compile::compile(source, false);
     let (typed, sources) = (compiled.typed.take(), compiled.sources.clone());
     let pipeline = compile::printed(compiled)?;
     let Some(typed) = typed else {
         return Err(Failure::message("the reference evaluates P4 text, which BMv2's JSON has not: --engine interp"));
     };
-    let reference = Reference::new(Rc::new(typed), sources);
-    let reference = reference.map_err(|found| compile::refused_by_reference(&pipeline, &found))?;
-    Ok(ReferenceEngine::new(pipeline, reference))
+    let typed = Rc::new(typed);
+    Ok(move || {
+        let reference = Reference::new(typed.clone(), sources.clone());
+        let reference = reference.map_err(|found| compile::refused_by_reference(&pipeline, &found))?;
+        Ok(ReferenceEngine::new(pipeline.clone(), reference))
+    })
 }

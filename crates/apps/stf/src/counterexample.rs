@@ -4,12 +4,12 @@
 //! isolating failure-inducing input, IEEE Transactions on Software Engineering, 2002). What remains is a test again, with what the first
 //! engine sends as its expectation, and captures of its packets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::script::{Command, Script};
+use crate::script::{self, Command, Script};
 use crate::{Engine, Processed, StfError, outputs, parse};
 
 /// How often a reduced test is tried. Beyond, what remains is not reduced further.
@@ -20,6 +20,8 @@ const MAX_TRIALS: u32 = 1000;
 pub struct Difference {
     /// Its line in the test.
     pub line: u32,
+    /// What became of the packets before it, with both engines.
+    pub before: Vec<Processed>,
     /// What should become of it.
     pub wanted: Processed,
     /// What became of it.
@@ -45,10 +47,14 @@ pub fn difference(
     wanted: &mut dyn Engine,
     found: &mut dyn Engine,
 ) -> Result<Option<Difference>, StfError> {
-    let (wanted, found) = (outputs(script, wanted)?, outputs(script, found)?);
-    let pairs = wanted.into_iter().zip(found);
-    let mut pairs = pairs.map(|((line, wanted), (_, found))| Difference { line, wanted, found });
-    Ok(pairs.find(|d| sent(&d.wanted) != sent(&d.found) || d.wanted.digests != d.found.digests))
+    let (mut wanted, mut found) = (outputs(script, wanted)?, outputs(script, found)?);
+    let differ = |wanted: &Processed, found: &Processed| sent(wanted) != sent(found) || wanted.digests != found.digests;
+    let at = wanted.iter().zip(&found).position(|((_, wanted), (_, found))| differ(wanted, found));
+    Ok(at.map(|at| {
+        let ((line, found), (_, last)) = (found.swap_remove(at), wanted.swap_remove(at));
+        let before = wanted.into_iter().take(at).map(|(_, processed)| processed).collect();
+        Difference { line, before, wanted: last, found }
+    }))
 }
 
 fn sent(processed: &Processed) -> Vec<&(u16, Vec<u8>)> {
@@ -65,20 +71,20 @@ pub fn reduce(text: &str, differs: &mut dyn FnMut(&Script) -> Option<Difference>
         Some((difference, trials < MAX_TRIALS))
     };
     let script = parse("test", text).ok()?;
-    let packets: Vec<u32> = script.commands.iter().filter(|(_, c)| is_packet(c)).map(|(line, _)| *line).collect();
-    let ignored: Vec<u32> = script.commands.iter().filter(|(_, c)| is_expectation(c)).map(|(line, _)| *line).collect();
-    let numbered = (1u32..).zip(text.lines()).filter(|(number, line)| {
-        let line = line.trim();
-        !line.is_empty() && !line.starts_with('#') && !ignored.contains(number)
+    // Each command in a line, without comments and what is expected.
+    let whole: BTreeMap<u32, String> = script::lines(text).into_iter().collect();
+    let needed = script.commands.iter().filter(|(_, command)| !is_expectation(command));
+    let needed = needed.filter_map(|(number, command)| {
+        let line = whole.get(number)?.split('#').next()?.trim();
+        Some((line, is_packet(command)))
     });
-    let (numbers, mut lines): (Vec<u32>, Vec<&str>) = numbered.unzip();
+    let (mut lines, packets): (Vec<&str>, Vec<bool>) = needed.unzip();
     let (mut difference, mut more) = differs(&lines)?;
     // What comes behind the packet does not matter; most of the packets before it do not either.
     lines.truncate(difference.line as usize);
-    let packet = |at: &usize| packets.contains(&numbers[*at]);
-    let front: Vec<usize> = (0..lines.len().saturating_sub(1)).filter(packet).collect();
-    let alone: Vec<&str> =
-        lines.iter().enumerate().filter(|(i, _)| !front.contains(i)).map(|(_, line)| *line).collect();
+    let last = lines.len().saturating_sub(1);
+    let alone = (0..lines.len()).filter(|at| *at == last || !packets[*at]);
+    let alone: Vec<&str> = alone.map(|at| lines[at]).collect();
     if more && let Some(found) = differs(&alone) {
         (lines, (difference, more)) = (alone, found);
     }
@@ -108,16 +114,33 @@ fn is_packet(command: &Command) -> bool {
 }
 
 fn is_expectation(command: &Command) -> bool {
-    use Command::{CheckCounter, CheckRegister, Expect, ExpectDigest, NoPacket};
-    matches!(command, Expect { .. } | NoPacket | CheckCounter { .. } | CheckRegister(..) | ExpectDigest(..))
+    use Command::{CheckCounter, CheckRegister, Expect, ExpectDigest, NoPacket, NoPacketAt};
+    matches!(
+        command,
+        Expect { .. } | NoPacket | NoPacketAt(_) | CheckCounter { .. } | CheckRegister(..) | ExpectDigest(..)
+    )
 }
 
 impl Counterexample {
-    /// The test with what is expected of its last packet.
+    /// The test with what is expected of its packets: the first engine passes it, and the second one fails, unless it only sends digests where
+    /// none should be.
     pub fn test(&self) -> String {
+        let Difference { before, wanted, found, .. } = &self.difference;
         let mut text = self.text.clone();
-        for (port, bytes) in sent(&self.difference.wanted) {
+        if wanted.sent.is_empty() {
+            text.push_str("no_packet\n");
+        }
+        // What leaves by ports that the test does not name is lost.
+        let ports: BTreeSet<u16> = sent(found).into_iter().map(|(port, _)| *port).collect();
+        ports.into_iter().for_each(|port| text.push_str(&format!("no_packet {port}\n")));
+        for (port, bytes) in before.iter().chain([wanted]).flat_map(sent) {
             text.push_str(&format!("expect {port} {} $\n", hex(bytes)));
+        }
+        if wanted.digests != found.digests {
+            for digest in before.iter().chain([wanted]).flat_map(|processed| &processed.digests) {
+                let values: String = digest.data.iter().map(|value| format!(" {:#x}", value.bits)).collect();
+                text.push_str(&format!("expect_digest {}{values}\n", digest.name));
+            }
         }
         text
     }

@@ -70,6 +70,7 @@ pub fn configure(script: &Script, engine: &mut dyn Engine) -> Result<(), StfErro
         runner.line = *line;
         match command {
             Command::Packet { .. } | Command::Expect { .. } | Command::NoPacket | Command::TofinoModel => {}
+            Command::NoPacketAt(_) => {}
             Command::CheckCounter { .. } | Command::CheckRegister(..) | Command::ExpectDigest(..) => {}
             _ => runner.command(command)?,
         }
@@ -177,6 +178,9 @@ impl<'a> Runner<'a> {
                 if sent > 0 {
                     self.fail(self.line, format!("the packet before this brought forth {sent}"));
                 }
+            }
+            Command::NoPacketAt(port) => {
+                self.expected.entry(*port).or_default();
             }
             Command::Wait => {}
             Command::Ghost(queues) => {

@@ -2,14 +2,17 @@
 
 use std::cell::RefCell;
 use std::path::Path;
+use std::sync::Arc;
 
+use hopwright_ir::Pipeline;
+use hopwright_stf::Engine;
 use hopwright_stf::counterexample::{difference, reduce};
 
 use crate::cli::StfArgs;
 use crate::cli::program::{EngineChoice, TestEngine};
 use crate::commands::stf;
 use crate::compile;
-use crate::engine::{Maker, data_plane, of_test, one_by_one};
+use crate::engine::{Maker, data_plane, one_by_one, reference};
 use crate::failure::Failure;
 #[cfg(feature = "rtl")]
 use crate::hardware;
@@ -17,7 +20,7 @@ use crate::hardware;
 /// Compares an engine with the interpreter on the packets of tests, and writes what shows the first difference to a folder.
 pub(crate) fn find(args: &StfArgs, folder: &Path) -> Result<(), Failure> {
     let pipeline = compile::pipeline(&args.source)?;
-    let mut make = maker(args)?;
+    let mut make = maker(args, &pipeline)?;
     for test in &args.tests {
         let failed = RefCell::new(None);
         let mut differs = |script: &hopwright_stf::Script| {
@@ -37,9 +40,13 @@ pub(crate) fn find(args: &StfArgs, folder: &Path) -> Result<(), Failure> {
             return Err(failure);
         }
         let text = std::fs::read_to_string(test)?;
-        let Some(found) = whole.and_then(|_| reduce(&text, &mut differs)) else {
+        if whole.is_none() {
             println!("{}: both engines agree", test.display());
             continue;
+        }
+        let Some(found) = reduce(&text, &mut differs) else {
+            let what = "the engines differ, but not if the lines with what is expected are left out";
+            return Err(Failure::message(format!("{}: {what}", test.display())));
         };
         let captures = found.write(folder)?;
         println!("{}: {found}\n{}", test.display(), folder.join("test.stf").display());
@@ -49,13 +56,21 @@ pub(crate) fn find(args: &StfArgs, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How engines are made: hardware is compiled once.
-fn maker(args: &StfArgs) -> Result<Maker, Failure> {
-    let engine = args.engine.unwrap_or_default();
-    #[cfg(feature = "rtl")]
-    if matches!(engine, TestEngine::Rtl) {
-        return hardware::maker(&compile::pipeline(&args.source)?);
-    }
-    let (source, engine): (_, TestEngine) = (args.source.clone(), engine);
-    Ok(Box::new(move || of_test(&source, engine)))
+/// How engines are made: the program, and hardware, are compiled once.
+fn maker(args: &StfArgs, pipeline: &Arc<Pipeline>) -> Result<Maker, Failure> {
+    let pipeline = pipeline.clone();
+    let engine = match args.engine.unwrap_or_default() {
+        TestEngine::Reference => {
+            let start = reference(&args.source)?;
+            return Ok(Box::new(move || -> Result<Box<dyn Engine>, Failure> { Ok(Box::new(start()?)) }));
+        }
+        TestEngine::Interp => EngineChoice::Interp,
+        #[cfg(feature = "jit")]
+        TestEngine::Jit => EngineChoice::Jit,
+        #[cfg(feature = "rtl")]
+        TestEngine::Rtl => return hardware::maker(&pipeline),
+    };
+    Ok(Box::new(move || -> Result<Box<dyn Engine>, Failure> {
+        Ok(Box::new(one_by_one(data_plane(&pipeline, engine)?)?))
+    }))
 }

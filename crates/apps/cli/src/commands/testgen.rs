@@ -91,7 +91,11 @@ fn set_up(file: &Path) -> Result<(Script, String), Failure> {
     let packet = script.commands.iter().find(|(_, command)| {
         matches!(
             command,
-            Command::Packet { .. } | Command::Expect { .. } | Command::NoPacket | Command::ExpectDigest(..)
+            Command::Packet { .. }
+                | Command::Expect { .. }
+                | Command::NoPacket
+                | Command::NoPacketAt(_)
+                | Command::ExpectDigest(..)
         )
     });
     if let Some((line, _)) = packet {

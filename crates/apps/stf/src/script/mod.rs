@@ -51,6 +51,8 @@ pub enum Command {
     },
     /// `no_packet`: the packet before this line brings forth nothing.
     NoPacket,
+    /// `no_packet PORT`: nothing leaves this port but what is expected there.
+    NoPacketAt(u16),
     /// `wait`: nothing to wait for here.
     Wait,
     /// `tofino_model`: from here on, as tests for the model of a Tofino expect.
@@ -261,8 +263,19 @@ pub struct Pattern {
 pub fn parse(file: &str, text: &str) -> Result<Script, Vec<StfError>> {
     let mut commands = Vec::new();
     let mut errors = Vec::new();
-    // A backslash continues a line in the next one. Commands have the number of their first line.
-    let (mut before, mut first) = (String::new(), None);
+    for (number, line) in lines(text) {
+        match parse_line(&line) {
+            Ok(Some(command)) => commands.push((number, command)),
+            Ok(None) => {}
+            Err(message) => errors.push(StfError { file: file.to_string(), line: number, message }),
+        }
+    }
+    if errors.is_empty() { Ok(Script { file: file.to_string(), commands }) } else { Err(errors) }
+}
+
+/// The lines of a file with their numbers (from 1). A backslash continues a line in the next one; both have the number of the first.
+pub(crate) fn lines(text: &str) -> Vec<(u32, String)> {
+    let (mut lines, mut before, mut first) = (Vec::new(), String::new(), None);
     let last = text.lines().count();
     for (number, line) in (1..).zip(text.lines()) {
         if let Some(part) = line.trim_end().strip_suffix('\\').filter(|_| number < last) {
@@ -270,14 +283,9 @@ pub fn parse(file: &str, text: &str) -> Result<Script, Vec<StfError>> {
             first.get_or_insert(number);
             continue;
         }
-        let number = first.take().unwrap_or(number) as u32;
-        match parse_line(&(std::mem::take(&mut before) + line)) {
-            Ok(Some(command)) => commands.push((number, command)),
-            Ok(None) => {}
-            Err(message) => errors.push(StfError { file: file.to_string(), line: number, message }),
-        }
+        lines.push((first.take().unwrap_or(number) as u32, std::mem::take(&mut before) + line));
     }
-    if errors.is_empty() { Ok(Script { file: file.to_string(), commands }) } else { Err(errors) }
+    lines
 }
 
 type Parsed<T> = Result<T, String>;
@@ -344,7 +352,10 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
         }
         "packet" => Command::Packet { port: line.small("port")?, bytes: line.bytes()? },
         "expect" => Command::Expect { port: line.small("port")?, pattern: line.pattern()? },
-        "no_packet" => Command::NoPacket,
+        "no_packet" => match line.skip() {
+            "" => Command::NoPacket,
+            _ => Command::NoPacketAt(line.small("port")?),
+        },
         "wait" => {
             // Other runners take a time; there is nothing to wait for.
             line.rest = "";
@@ -504,6 +515,7 @@ mod tests {
         assert_eq!(pattern.nibbles, [Some(0), None, None, None, Some(1)]);
         assert!(pattern.exact);
         assert_eq!(one("expect 4"), Command::Expect { port: 4, pattern: None });
+        assert_eq!((one("no_packet"), one("no_packet 4")), (Command::NoPacket, Command::NoPacketAt(4)));
         assert_eq!(one("expect 4 $"), {
             Command::Expect { port: 4, pattern: Some(Pattern { nibbles: vec![], exact: true }) }
         });

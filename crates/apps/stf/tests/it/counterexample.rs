@@ -28,15 +28,24 @@ fn test() -> String {
     text
 }
 
+/// What the program does with each packet.
+const STEPS: &str = "last.write(0, hdr.h[0].a);\n        fix.apply();\n        t.apply();";
+
+/// The program, which does more for a 4 that comes behind a 3.
+fn with(more: &str) -> String {
+    let steps = format!(
+        "bit<8> before; last.read(before, 0); last.write(0, hdr.h[0].a); fix.apply(); t.apply();
+         if (before == 3 && hdr.h[0].a == 4) {{ {more} }}"
+    );
+    let program = PROGRAM.replace(STEPS, &steps);
+    assert_ne!(program, PROGRAM);
+    program
+}
+
 #[test]
 fn a_difference_is_reduced_to_the_lines_that_show_it() {
     // Another register is read, and the mark is one more if it is 3.
-    let other = PROGRAM.replace(
-        "last.write(0, hdr.h[0].a);\n        fix.apply();\n        t.apply();",
-        "bit<8> before; last.read(before, 0); last.write(0, hdr.h[0].a); fix.apply(); t.apply();
-         if (before == 3 && hdr.h[0].a == 4) { hdr.h[0].b = hdr.h[0].b + 1; }",
-    );
-    assert_ne!(other, PROGRAM);
+    let other = with("hdr.h[0].b = hdr.h[0].b + 1;");
     let trials = Cell::new(0);
     let mut differs = |script: &Script| -> Option<Difference> {
         trials.set(trials.get() + 1);
@@ -59,6 +68,31 @@ fn a_difference_is_reduced_to_the_lines_that_show_it() {
     assert_eq!(captures.keys().copied().collect::<Vec<_>>(), [0, 3]);
     assert_eq!(std::fs::read(&captures[&3]).unwrap()[40..], [3, 0, 0, 0, 0xaa, 0xbb]);
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The first packet leaves, too, and commands have several lines. The second one is changed, lost, sent in error, or copied to a port that the
+/// first engine never uses.
+#[test]
+fn a_counterexample_tells_the_engines_apart() {
+    let lines = "setdefault t \\\n to(port:1, mark:7) # all leave\nmirroring_add 5 6\npacket 1 03 00 \\\n 0000\nexpect 1 \\\n 0307\n\
+                 packet 1 04 00 0000 # behind a 3\nexpect 1\npacket 1 09 00 0000\nexpect 1\n";
+    let changes = [
+        ("", "hdr.h[0].b = 1;"),
+        ("", "mark_to_drop(sm);"),
+        ("mark_to_drop(sm);", ""),
+        ("", "if (sm.egress_spec == 1) { clone(CloneType.I2E, 5); }"),
+    ];
+    for change in changes {
+        let (wanted, other) = (with(change.0), with(change.1));
+        let mut differs =
+            |script: &Script| difference(script, &mut interp(&wanted), &mut interp(&other)).ok().flatten();
+        let found = reduce(lines, &mut differs).unwrap_or_else(|| panic!("{change:?}"));
+        let packets = found.text.lines().filter(|line| line.starts_with("packet")).count();
+        assert_eq!(packets, 2, "{change:?}: {found}");
+        let script = parse("t", &found.test()).unwrap();
+        assert_eq!(hopwright_stf::run(&script, &mut interp(&wanted)).unwrap().failures, [], "{change:?}: {found}");
+        assert!(!hopwright_stf::run(&script, &mut interp(&other)).unwrap().passed(), "{change:?}: {}", found.test());
+    }
 }
 
 #[test]

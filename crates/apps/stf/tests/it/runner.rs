@@ -101,6 +101,11 @@ fn differences_are_reported_with_their_lines() {
         failures("setdefault t to(port:0, mark:0)\npacket 0 10 00 0000"),
         ["t.stf:2: port 0: not expected: 10000000"]
     );
+    assert_eq!(
+        failures("setdefault t to(port:3, mark:0)\nno_packet 3\npacket 0 10 00 0000"),
+        ["t.stf:3: port 3: not expected: 10000000"]
+    );
+    assert!(failures("setdefault t to(port:3, mark:0)\nno_packet 3\npacket 0 10 00 0000\nexpect 3").is_empty());
     // A port that is not named does not exist.
     assert!(failures("setdefault t to(port:3, mark:0)\npacket 0 10 00 0000").is_empty());
     assert_eq!(

@@ -126,11 +126,15 @@ fn differs(
             wanted.push((*line, sent(interp.process(bytes, *port, 0))));
         }
     }
-    let pairs = wanted.into_iter().zip(design.settle().ok()?).map(|((line, wanted), copies)| {
+    let mut before = Vec::new();
+    for ((line, wanted), copies) in wanted.into_iter().zip(design.settle().ok()?) {
         let [wanted, found] = [wanted, found(copies)].map(counterexample::processed);
-        Difference { line, wanted, found }
-    });
-    pairs.into_iter().find(|difference| difference.wanted.sent != difference.found.sent)
+        if wanted.sent != found.sent {
+            return Some(Difference { line, before, wanted, found });
+        }
+        before.push(wanted);
+    }
+    None
 }
 
 /// Compares a design with the interpreter on packets of a test.
