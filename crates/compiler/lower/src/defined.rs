@@ -17,8 +17,18 @@ static DEFINITIONS: &[(&str, Definition)] =
     &[("count_leading_zeros", count_leading_zeros), ("parity", parity), ("reverse_bits", reverse_bits)];
 
 impl Lowering<'_> {
-    /// Lowers a call of a function that is defined here; `None` if the function is not.
-    pub(crate) fn defined_function(&mut self, name: &str, call: &hir::Call) -> Option<Result<Option<Value>>> {
+    /// Lowers a call of a function that is defined here; `None` if the function is not, or if the program declares another one of the name.
+    pub(crate) fn defined_function(
+        &mut self,
+        name: &str,
+        call: &hir::Call,
+        ty: Option<&hir::Type>,
+    ) -> Option<Result<Option<Value>>> {
+        // `T name<T>(in T value)`.
+        let ([argument], [of]) = (call.args.as_slice(), call.type_args.as_slice()) else { return None };
+        if !matches!(argument.direction, hir::Direction::In) || ty.is_some_and(|ty| ty != of) {
+            return None;
+        }
         let (_, definition) = DEFINITIONS.iter().find(|(known, _)| *known == name)?;
         Some(self.defined_call(*definition, call))
     }

@@ -176,7 +176,7 @@ impl Lowering<'_> {
         if let Some(done) = self.nic_function(name, call) {
             return done;
         }
-        if let Some(done) = self.defined_function(name, call) {
+        if let Some(done) = self.defined_function(name, call, ty) {
             return done;
         }
         let mut args = Arguments::new(self, call)?;

@@ -2,7 +2,7 @@
 //! passes.
 
 use crate::programs::{PACKET, ab, bytes, compile, ingress, pipeline, run};
-use hopwright_ir::{ExprKind, StmtKind};
+use hopwright_ir::{ExprKind, ExternFn, StmtKind, walk};
 use hopwright_syntax::Severity;
 
 #[test]
@@ -302,6 +302,28 @@ fn externs_whose_declaration_takes_anything_take_numbers() {
     for other in ["flag", "(int<8>) n", "error.NoMatch"] {
         assert_eq!(refused(&format!("r.read(n, 0); reverse_bits({other});")), [format!("E0300 {other}")]);
     }
+}
+
+/// What a program declares under the name of a function of `bits.p4` is not that function.
+#[test]
+fn functions_of_other_declarations_are_not_defined() {
+    let named = |top: &str, call: &str| {
+        let pipeline = pipeline(&ingress(top, "", &format!("meta.m = (bit<8>) {call};")), false);
+        let mut names = Vec::new();
+        walk::all_stmts(&pipeline, &mut |stmt| {
+            if let StmtKind::Extern(call) = &stmt.kind
+                && let ExternFn::Named { name, .. } = &call.function
+            {
+                names.push(name.clone());
+            }
+        });
+        names
+    };
+    assert_eq!(named("#include <bits.p4>", "parity(hdr.h.a)"), [""; 0]);
+    assert_eq!(named("extern bit<1> parity(in bit<8> x);", "parity(hdr.h.a)"), ["parity"]);
+    assert_eq!(named("extern bit<1> parity<T>(in T x);", "parity(hdr.h.a)"), ["parity"]);
+    let two = "extern T reverse_bits<T>(in T x, in T y);";
+    assert_eq!(named(two, "reverse_bits(hdr.h.a, hdr.h.b)"), ["reverse_bits"]);
 }
 
 #[test]
