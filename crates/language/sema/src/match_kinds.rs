@@ -45,6 +45,12 @@ const KINDS: [MatchKind; 8] = [
 ];
 
 impl MatchKind {
+    /// Whether the entry that compares more bits of such keys wins, in tables without priorities.
+    pub(crate) fn more_bits_win(&self) -> bool {
+        let masks = self.sets.iter().any(|set| matches!(set, Mask | Prefix | Suffix));
+        masks && !self.priorities && self.name != "selector"
+    }
+
     /// The rules of a kind, if the compiler knows it.
     pub(crate) fn by_name(name: &str) -> Option<&'static MatchKind> {
         KINDS.iter().find(|kind| kind.name == name)

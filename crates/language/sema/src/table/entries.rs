@@ -56,8 +56,11 @@ impl<'a> Analyser<'a> {
                 continue;
             };
             if out.keys.len() == sets.len() {
-                // What a constant table has instead of an entry for each value (P4-16 14.2.1.4); nobody else adds entries.
-                let open = out.const_entries && out.keys.iter().all(|k| k.match_kind != "lpm");
+                // What a constant table has instead of an entry for each value (P4-16 14.2.1.4); nobody else adds entries. Then the first entry
+                // that matches wins, which must not be in place of the one that compares more bits.
+                let ranked =
+                    |k: &hir::TableKey| MatchKind::by_name(&k.match_kind).is_some_and(MatchKind::more_bits_win);
+                let open = out.const_entries && !out.keys.iter().any(ranked);
                 for ((set, key), item) in sets.iter().zip(&mut out.keys).zip(e.keyset.items.iter().cycle()) {
                     if open && key.match_kind == "exact" && matches!(set, Set::Any) {
                         key.match_kind = "optional".to_string();
@@ -94,7 +97,9 @@ impl<'a> Analyser<'a> {
                 .at(span, format!("a key of kind `{kind}` matches {}", rules.takes));
             let any = kind == "exact" && matches!(set, Set::Any);
             self.report(match any {
-                true => d.help("entries may leave it open in `const entries` of a table without `lpm` keys"),
+                true => d.help(
+                    "entries may leave it open in `const entries` of a table without `lpm`, `masked` or `suffix` keys",
+                ),
                 false => d,
             });
         }
