@@ -3,6 +3,8 @@
 //! It has everything that clients of a running switch read: tables with their keys and actions, extern objects, value sets, digests,
 //! header types. It has no parsers, statements and expressions: BMv2 cannot run it.
 
+use std::cmp::Reverse;
+
 use hopwright_ir::{
     ActionCall, Block, ControlPlaneObject, Expr, ExprKind, ExternFn, ExternId, ExternInstance, ExternKind,
     HashAlgorithm, Key, MatchForm, MatchValue, P4Kind, Pipeline, SlotKind, StandardMetadata, StmtKind, Table, TableId,
@@ -332,16 +334,29 @@ fn table_json(pipeline: &Pipeline, id: TableId, table: &Table, scalars: &mut Sca
         json["default_entry"] = default;
     }
     if !table.entries.is_empty() {
-        let entries = table.entries.iter().enumerate().map(|(at, entry)| {
+        let entries = table.entries.iter().zip(places(table)).map(|(entry, place)| {
             let keys = table.keys.iter().zip(&entry.matches).filter(|(key, _)| key.kind.is_matched());
             json!({
                 "match_key": keys.map(|(key, value)| match_json(key, value)).collect::<Vec<_>>(),
-                "action_entry": call_json(&entry.action), "priority": at + 1,
+                "action_entry": call_json(&entry.action), "priority": place,
             })
         });
         json["entries"] = entries.collect::<Vec<_>>().into();
     }
     json
+}
+
+/// The priorities of a table's entries, from 1: the least wins.
+fn places(table: &Table) -> Vec<usize> {
+    let rank = |at: &usize| {
+        let entry = &table.entries[*at];
+        MatchValue::rank(&entry.matches, entry.priority, table.has_priority())
+    };
+    let mut order: Vec<usize> = (0..table.entries.len()).collect();
+    order.sort_by_key(|at| Reverse(rank(at)));
+    let mut places = vec![0; order.len()];
+    (1..).zip(order).for_each(|(place, at)| places[at] = place);
+    places
 }
 
 fn call_json(call: &ActionCall) -> Value {

@@ -1,4 +1,5 @@
-//! Files of commands, and notifications.
+//! Files of commands, descriptions of programs, and notifications.
 
+mod description;
 mod import;
 mod notifications;
