@@ -70,7 +70,7 @@ impl<'a> Analyser<'a> {
             .related(first, "first declared here");
         self.report(match span.file == first.file {
             true => twice,
-            false => twice.help(format!("an included file has the name `{name}`: choose another here")),
+            false => twice.help("the declarations are in two files: choose another name in the one that is yours"),
         });
     }
 
