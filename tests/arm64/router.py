@@ -112,7 +112,9 @@ def run(folder: pathlib.Path, config: pathlib.Path, stats: pathlib.Path) -> int:
               shlex.join(["set", "--", "--config", str(inside / copy.name / config.name), "--stats", str(inside / stats.name)])]
     (copy / "setup").write_text("\n".join(lines) + "\n")
     share = f"local,security_model=none,path={shared},mount_tag=shared"
-    words = ["qemu-system-aarch64", "-machine", "virt", "-accel", "tcg,thread=multi", "-cpu", "cortex-a72", "-smp", "1", "-m", "512M",
+    # It ends with this process, also if that is killed.
+    words = ["setpriv", "--pdeathsig", "KILL",
+             "qemu-system-aarch64", "-machine", "virt", "-accel", "tcg,thread=multi", "-cpu", "cortex-a72", "-smp", "1", "-m", "512M",
              "-nographic", "-monitor", "none", "-serial", "stdio", "-no-reboot", "-nic", "none", "-virtfs", share,
              "-kernel", str(folder / "vmlinuz"), "-initrd", str(folder / "first.cpio"),
              "-append", f"console=ttyAMA0 quiet panic=-1 router={copy.name}/setup"]
