@@ -1,6 +1,7 @@
 //! Extern functions that are defined by expressions over their arguments. All executors run them, and no one knows them.
 
-use hopwright_ir::{BinaryOp, Expr, ExprKind, Type};
+use hopwright_ir::{BinaryOp, Expr, ExprKind, StmtKind, Type};
+use hopwright_opt::fold;
 use hopwright_sema::hir;
 use num_bigint::BigUint;
 
@@ -9,7 +10,7 @@ use crate::value::{Value, binary, slice};
 use crate::{Lowering, Result};
 
 /// What a function with one argument, a `bit<W>`, returns. The argument may be used any number of times. A computed value that is used
-/// more than once goes through [`Lowering::freeze`].
+/// more than once goes through [`once`].
 type Definition = fn(&mut Lowering<'_>, Expr) -> Expr;
 
 /// The functions by the names in their declarations. A result has the type of the argument.
@@ -44,6 +45,18 @@ impl Lowering<'_> {
     }
 }
 
+/// A value that is used several times, and computed once.
+fn once(lowering: &mut Lowering<'_>, value: Expr) -> Expr {
+    let value = fold::folded(value);
+    if matches!(value.kind, ExprKind::Const(_) | ExprKind::Slot(_) | ExprKind::Param(_)) {
+        return value;
+    }
+    let (ty, span) = (value.ty, value.span);
+    let slot = lowering.temp(ty, span);
+    lowering.emit(StmtKind::Assign(slot, value), span);
+    Expr::slot(slot, ty, span)
+}
+
 /// The number of zeros above the highest one. A binary search: the digits of the result say, from the first to the last, whether the
 /// higher half of what is left is zero.
 fn count_leading_zeros(lowering: &mut Lowering<'_>, value: Expr) -> Expr {
@@ -55,14 +68,14 @@ fn count_leading_zeros(lowering: &mut Lowering<'_>, value: Expr) -> Expr {
     let mut digits: Option<Expr> = None;
     while left > 1 {
         let ty = Type::Bits(left / 2);
-        rest = lowering.freeze(rest);
+        rest = once(lowering, rest);
         let half = |lo: u32| {
             let arg = Box::new(rest.clone());
             Expr { kind: ExprKind::Slice { arg, hi: lo + left / 2 - 1, lo }, ty, span }
         };
-        let (high, low) = (lowering.freeze(half(left / 2)), half(0));
+        let (high, low) = (once(lowering, half(left / 2)), half(0));
         let zero = binary(BinaryOp::Eq, high.clone(), Expr::constant(0u8, ty, span), Type::Bool, span);
-        let zero = lowering.freeze(zero);
+        let zero = once(lowering, zero);
         let digit = Expr { kind: ExprKind::Cast(Box::new(zero.clone())), ty: Type::Bits(1), span };
         rest = Expr { kind: ExprKind::Mux(Box::new(zero), Box::new(low), Box::new(high)), ty, span };
         digits = Some(match digits {
@@ -85,7 +98,7 @@ fn parity(lowering: &mut Lowering<'_>, value: Expr) -> Expr {
         let width = rest.ty.width();
         let half = width.div_ceil(2);
         let ty = Type::Bits(half);
-        let value = lowering.freeze(rest);
+        let value = once(lowering, rest);
         let arg = Box::new(value.clone());
         let high = Expr { kind: ExprKind::Slice { arg, hi: width - 1, lo: half }, ty: Type::Bits(width - half), span };
         let high = Expr { kind: ExprKind::Cast(Box::new(high)), ty, span };
@@ -103,7 +116,7 @@ fn reverse_bits(lowering: &mut Lowering<'_>, value: Expr) -> Expr {
     let mut rest = Expr { kind: ExprKind::Cast(Box::new(value)), ty, span };
     let mut half = whole / 2;
     while half > 0 {
-        rest = lowering.freeze(rest);
+        rest = once(lowering, rest);
         let distance = Expr::constant(half, Type::Bits(32), span);
         let low_halves = (0..whole).filter(|bit| bit % (2 * half) < half);
         let mask = low_halves.fold(BigUint::ZERO, |mask, bit| mask | (BigUint::from(1u8) << bit));

@@ -326,6 +326,23 @@ fn functions_of_other_declarations_are_not_defined() {
     assert_eq!(named(two, "reverse_bits(hdr.h.a, hdr.h.b)"), ["reverse_bits"]);
 }
 
+/// Action data and constants are no slots, and are not copied for each step of a definition.
+#[test]
+fn defined_functions_compute_each_step_once() {
+    for function in ["count_leading_zeros", "parity", "reverse_bits"] {
+        let locals = format!(
+            "action f(bit<32> x) {{ hdr.h.d = {function}(x); }}
+             table t {{ key = {{ hdr.h.a : exact; }} actions = {{ f; NoAction; }} }}"
+        );
+        let of_data = pipeline(&ingress("#include <bits.p4>", &locals, "t.apply();"), false);
+        let uses = format!("{:?}", of_data.actions).matches("Param(0)").count();
+        assert!((1..=2).contains(&uses), "{function}: {uses} uses");
+        let of_constant = ingress("#include <bits.p4>", "", &format!("hdr.h.d = {function}(32w6);"));
+        let length = format!("{:?}", pipeline(&of_constant, false).ingress).len();
+        assert!(length < 20_000, "{function}: {length} bytes");
+    }
+}
+
 #[test]
 fn tables_that_make_no_sense_are_refused_at_their_place() {
     let table = |keys: &str, entries: &str| {
