@@ -298,9 +298,8 @@ impl NextHops {
 
 /// Writes a next hop and the member of the selector that uses it; both or neither.
 fn insert_hop(program: &Program, id: u16, forward: Option<Forward>) -> Result<(), ControlError> {
-    let table = &program.control[program.next_hops];
+    let (table, selector) = (&program.control[program.next_hops], program.control.profile(selector(program))?);
     table.insert(entry(id, program.forward(forward)))?;
-    let selector = program.control.profile(selector(program))?;
     selector
         .insert_member(id.into(), program.use_next_hop(id))
         .or_else(|error| table.delete(&[exact(id)], 0).and(Err(error)))
@@ -391,6 +390,28 @@ mod tests {
         hops.release_group(&program, group).unwrap();
         assert_eq!((table.len(), program.control[program.groups].len()), (0, 0));
         assert_eq!((hops.len(), hops.group_count()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_refused_leaves_nothing_and_gives_its_number_back() {
+        let program = Program::new(&data_plane().unwrap()).unwrap();
+        let mut hops = NextHops::new();
+        let table = &program.control[program.next_hops];
+        let selector = program.control.profile(selector(&program)).unwrap();
+        // Somebody else has an entry with the number, then a member, then a group.
+        table.insert(entry(1, program.forward(None))).unwrap();
+        hops.acquire(&program, key(1), |_| None).unwrap_err();
+        table.delete(&[exact(1)], 0).unwrap();
+        selector.insert_member(2, program.use_next_hop(2)).unwrap();
+        hops.acquire(&program, key(1), |_| None).unwrap_err();
+        assert_eq!((table.len(), hops.len()), (0, 0));
+        assert_eq!(hops.free_hops.back, [1, 2]);
+        let a = hops.acquire(&program, key(1), |_| forward(1)).unwrap();
+        let others = Group { members: [(2, 1)].into(), max_size: 0, counts_members: false };
+        selector.insert_group(1, others).unwrap();
+        hops.acquire_group(&program, vec![(a, 1)]).unwrap_err();
+        assert_eq!(hops.free_groups.back, [1]);
+        assert_eq!((table.len(), hops.len(), hops.group_count()), (0, 0, 0));
     }
 
     #[test]
