@@ -173,10 +173,7 @@ impl Lowering<'_> {
         {
             return done;
         }
-        if let Some(done) = self.nic_function(name, call) {
-            return done;
-        }
-        if let Some(done) = self.defined_function(name, call, ty) {
+        if let Some(done) = self.nic_function(name, call).or_else(|| self.defined_function(name, call, ty)) {
             return done;
         }
         let mut args = Arguments::new(self, call)?;
