@@ -4,6 +4,7 @@
 //! isolating failure-inducing input, IEEE Transactions on Software Engineering, 2002). What remains is a test again, with what the first
 //! engine sends as its expectation, and captures of its packets.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -63,13 +64,12 @@ fn sent(processed: &Processed) -> Vec<&(u16, Vec<u8>)> {
 
 /// Reduces a test, of which `differs` finds the first difference if there is one. None if there is none in the whole test.
 pub fn reduce(text: &str, differs: &mut dyn FnMut(&Script) -> Option<Difference>) -> Option<Counterexample> {
-    let mut trials = 0;
+    let trials = Cell::new(0);
     let mut differs = |lines: &[&str]| {
-        trials += 1;
-        let script = parse("counterexample", &lines.join("\n")).ok()?;
-        let difference = differs(&script)?;
-        Some((difference, trials < MAX_TRIALS))
+        trials.set(trials.get() + 1);
+        differs(&parse("counterexample", &lines.join("\n")).ok()?)
     };
+    let more = || trials.get() < MAX_TRIALS;
     let script = parse("test", text).ok()?;
     // Each command in a line, without comments and what is expected.
     let whole: BTreeMap<u32, String> = script::lines(text).into_iter().collect();
@@ -79,23 +79,23 @@ pub fn reduce(text: &str, differs: &mut dyn FnMut(&Script) -> Option<Difference>
         Some((line, is_packet(command)))
     });
     let (mut lines, packets): (Vec<&str>, Vec<bool>) = needed.unzip();
-    let (mut difference, mut more) = differs(&lines)?;
+    let mut difference = differs(&lines)?;
     // What comes behind the packet does not matter; most of the packets before it do not either.
     lines.truncate(difference.line as usize);
     let last = lines.len().saturating_sub(1);
     let alone = (0..lines.len()).filter(|at| *at == last || !packets[*at]);
     let alone: Vec<&str> = alone.map(|at| lines[at]).collect();
-    if more && let Some(found) = differs(&alone) {
-        (lines, (difference, more)) = (alone, found);
+    if let Some(found) = differs(&alone) {
+        (lines, difference) = (alone, found);
     }
     let mut size = lines.len() / 2;
-    while size > 0 && more {
+    while size > 0 && more() {
         let (mut at, mut shorter) = (0, false);
-        while at < lines.len() && more {
+        while at < lines.len() && more() {
             let rest = [&lines[..at], &lines[(at + size).min(lines.len())..]].concat();
             match differs(&rest) {
                 Some(found) => {
-                    (lines, (difference, more)) = (rest, found);
+                    (lines, difference) = (rest, found);
                     lines.truncate(difference.line as usize);
                     shorter = true;
                 }

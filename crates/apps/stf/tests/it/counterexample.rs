@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hopwright_driver::compile_text;
 use hopwright_interp::Interp;
 use hopwright_stf::counterexample::{Difference, difference, reduce};
-use hopwright_stf::{Script, parse};
+use hopwright_stf::{Processed, Script, parse};
 
 use crate::runner::PROGRAM;
 
@@ -93,6 +93,20 @@ fn a_counterexample_tells_the_engines_apart() {
         assert_eq!(hopwright_stf::run(&script, &mut interp(&wanted)).unwrap().failures, [], "{change:?}: {found}");
         assert!(!hopwright_stf::run(&script, &mut interp(&other)).unwrap().passed(), "{change:?}: {}", found.test());
     }
+}
+
+#[test]
+fn a_test_that_cannot_be_reduced_is_not_tried_for_ever() {
+    let text = "packet 1 00\n".repeat(3000);
+    let mut trials = 0;
+    let mut differs = |script: &Script| {
+        trials += 1;
+        let (wanted, found) = (Processed::default(), Processed::default());
+        (script.commands.len() == 3000).then(|| Difference { line: 3000, before: Vec::new(), wanted, found })
+    };
+    let found = reduce(&text, &mut differs).expect("they differ");
+    assert_eq!(found.text.lines().count(), 3000);
+    assert!(trials <= 1000, "{trials} trials");
 }
 
 #[test]
