@@ -35,7 +35,7 @@ pub struct Digests {
 struct Charged(Option<Arc<Control>>);
 
 impl Charged {
-    /// Whether there may be so many bytes more.
+    /// Charges more bytes, if there is room for them.
     fn charge(&self, bytes: u64) -> bool {
         self.0.as_ref().is_none_or(|control| control.account().charge(bytes).is_ok())
     }

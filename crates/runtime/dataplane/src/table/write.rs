@@ -51,7 +51,7 @@ impl Table {
         Ok(())
     }
 
-    /// Charges one more entry, and its part of the structures if there were never so many entries. Returns what is to be given back when
+    /// Charges one more entry, and its part of the structures if there are more entries than ever. Returns what is to be given back when
     /// the entry goes.
     pub(super) fn charge_entry(&self, writer: &Writer) -> Result<u64, ControlError> {
         let (own, entries) = (self.price.own(), writer.records.len());

@@ -75,9 +75,17 @@ fn adapt(switch: &Weak<Switch>) {
     std::thread::sleep(INTERVAL);
     // What it took to start.
     free_memory::give_back();
+    let mut gone_lately = false;
     loop {
         let Some(tenants) = switch.upgrade().map(|switch| switch.tenants()) else { return };
+        let before = watched.len();
         watched.retain(|watched| watched.vdp.strong_count() > 0);
+        // What a program that is gone has had. Its control plane's threads end a little later, and free the rest.
+        let gone = watched.len() < before;
+        if gone || gone_lately {
+            free_memory::give_back();
+        }
+        gone_lately = gone;
         for vdp in tenants.iter().map(|tenant| tenant.vdp()) {
             let same = watched.iter().position(|watched| watched.vdp.as_ptr() == Arc::as_ptr(&vdp));
             let at = same.unwrap_or_else(|| {
