@@ -18,12 +18,17 @@ pub(crate) const SOURCE: &str = include_str!("../../../../../tests/p4runtime/bas
 const CPU: u32 = 510;
 
 fn server() -> Server {
-    server_of(|| compile_text("basic.p4", SOURCE, &Default::default(), true))
+    server_with(|| compile_text("basic.p4", SOURCE, &Default::default(), true), SOURCE)
 }
 
+/// A server of a program whose config nobody reads.
 pub(crate) fn server_of(compile: impl Fn() -> Compiled) -> Server {
+    server_with(compile, "")
+}
+
+fn server_with(compile: impl Fn() -> Compiled, config: &'static str) -> Server {
     let device = |id| {
-        let program = Program::from_compiled(&compile(), SOURCE.as_bytes().into()).unwrap();
+        let program = Program::from_compiled(&compile(), config.as_bytes().into()).unwrap();
         let vdp = VirtualDataPlane::new(program.pipeline.clone(), EngineKind::Jit).unwrap();
         let (switch, mut worker) = SwitchBuilder::new(vdp).cpu_port(CPU).build().unwrap();
         std::thread::spawn(move || worker.run());
