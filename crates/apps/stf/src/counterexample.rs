@@ -171,7 +171,7 @@ impl Counterexample {
 /// What differs, for people.
 impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Difference { line, wanted, found } = &self.difference;
+        let Difference { line, wanted, found, .. } = &self.difference;
         writeln!(f, "the packet in line {line} of")?;
         self.text.lines().try_for_each(|line| writeln!(f, "  {line}"))?;
         let (wanted, found) = (sent(wanted), sent(found));
