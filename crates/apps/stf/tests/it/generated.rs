@@ -123,7 +123,7 @@ fn generated_programs_of_all_kinds() {
 
 #[test]
 fn generated_programs_that_copy_and_repeat_packets() {
-    check(9000..9030, &Config { traffic: true, ..Config::default() });
+    check(9030..9060, &Config { traffic: true, ..Config::default() });
 }
 
 #[test]
