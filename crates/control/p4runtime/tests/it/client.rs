@@ -105,8 +105,8 @@ fn suffix_keys_have_masks_of_the_lowest_bits() {
     let mut client = client(&server, 1);
     let field = client.names().table("t").unwrap().match_fields[0].clone();
     assert_eq!(field.r#match, Some(match_field::Match::OtherMatchType("suffix".into())));
-    let suffix = "d.b=55&&&255 d.c=1 => set(v=3)";
-    let whole = "d.b=4660 d.c=1 => set(v=4)";
+    let suffix = "d.b=0x37&&&0xff d.c=1 => set(v=3)";
+    let whole = "d.b=0x1234 d.c=1 => set(v=4)";
     client.write(Type::Insert, vec![entry(&client, "t", suffix), entry(&client, "t", whole)]).unwrap();
     let other = |mask: &str| entry(&client, "t", &format!("d.b={mask} d.c=1 => set(v=5)"));
     // Ones with zeros below them, a gap, and a prefix.
