@@ -36,9 +36,22 @@ impl Shared {
 
     fn open(&self, device: &str, mode: XdpMode, ours: &FrameMatch) -> AfXdp {
         let options = XdpOptions { mode: Some(mode), ring: 256, ..XdpOptions::default() };
-        // A port that was dropped before may not have left the device yet.
-        closing::finish(PATIENCE);
-        XdpDevice::attach(device, ours, options).unwrap().port(&self.frames, &[0]).unwrap()
+        let attached = once_left(|| XdpDevice::attach(device, ours, options));
+        attached.port(&self.frames, &[0]).unwrap()
+    }
+}
+
+/// Attaches to a device that a port which was dropped may not have left yet: it is closed in the background, and processes that other tests
+/// are about to start have its descriptor for a moment.
+fn once_left<T, E: std::fmt::Display>(attach: impl Fn() -> Result<T, E>) -> T {
+    closing::finish(PATIENCE);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match attach() {
+            Ok(attached) => return attached,
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -367,15 +380,9 @@ fn what_is_received_apart_survives_full_rings() {
             let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
             let mut shared = Shared::new(1024, 1500);
             let options = XdpOptions { mode: Some(mode), ring: 256, ..XdpOptions::default() };
-            closing::finish(PATIENCE);
-            let device = XdpDevice::attach_but(
-                &Programs::default(),
-                "vb",
-                &FrameMatch::UdpDestinations(ours.to_vec()),
-                Some(&pattern),
-                options,
-            )
-            .unwrap();
+            let programs = Programs::default();
+            let matched = FrameMatch::UdpDestinations(ours.to_vec());
+            let device = once_left(|| XdpDevice::attach_but(&programs, "vb", &matched, Some(&pattern), options));
             let mut port = device.port(&shared.frames, &[0]).unwrap();
             port.receive_apart(Input::small("vb", &urgent).unwrap());
             port.receive(&mut shared.pool, &mut Vec::with_capacity(1), 0);
@@ -388,12 +395,11 @@ fn what_is_received_apart_survives_full_rings() {
                 sent += transmit(&mut plain, &mut plain_pool, &frames);
             }
             assert_eq!(sent, 20 * 101);
-            // Until the last of the small ring's blocks, which is not full, is handed over.
-            std::thread::sleep(Duration::from_millis(30));
-            let got = receive(&mut port, &mut shared.pool, 2000);
-            assert_eq!(got[..20], (0..20).map(apart).collect::<Vec<_>>(), "{mode:?}");
-            assert!(got[20..].iter().all(|f| f[42] == f[43]), "{mode:?}: all the others behind");
-            assert_eq!((got.len() - 20) as u64 + port.stats().rx_overrun, 2000, "{mode:?}");
+            // The last of the small ring's blocks, which is not full, is handed over a little later.
+            let (others, got): (Vec<_>, Vec<_>) =
+                receive(&mut port, &mut shared.pool, 2020).into_iter().partition(|f| f.len() > 200);
+            assert_eq!(got, (0..20).map(apart).collect::<Vec<_>>(), "{mode:?}");
+            assert_eq!(others.len() as u64 + port.stats().rx_overrun, 2000, "{mode:?}");
         }
     });
 }
