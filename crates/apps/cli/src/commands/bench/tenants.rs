@@ -79,7 +79,6 @@ const CASES: &[Case] = &[
     Case { name: "eight", tenants: 8, sorting: Sorting::Mac, routes: ROUTES },
     Case { name: "thirty-two", tenants: 32, sorting: Sorting::Mac, routes: ROUTES },
     Case { name: "sixty-four", tenants: 64, sorting: Sorting::Mac, routes: ROUTES },
-    Case { name: "two hundred", tenants: 200, sorting: Sorting::Mac, routes: ROUTES },
 ];
 
 /// One measurement.
