@@ -26,6 +26,11 @@ pub(crate) mod op {
     pub(crate) const START_R: i32 = 15;
     pub(crate) const STOP: i32 = 16;
     pub(crate) const STOP_R: i32 = 17;
+
+    /// Whether an operation opens a connection between neighbours.
+    pub(crate) fn is_connect(op_code: i32) -> bool {
+        matches!(op_code, CONNECT | CONNECT_R)
+    }
 }
 
 /// The name of an operation.
@@ -288,6 +293,15 @@ pub(crate) struct FlowRequest {
     pub public_key: Option<Vec<u8>>,
 }
 
+impl FlowRequest {
+    /// What the other end would say of the same connection.
+    pub(crate) fn mirrored(&self) -> FlowRequest {
+        let swapped = |it: &ConnId| ConnId { src_cep: it.dst_cep, dst_cep: it.src_cep, ..*it };
+        let connections = self.connections.first().map(swapped).into_iter().collect();
+        FlowRequest { connections, sent: self.delivered, delivered: self.sent, ..self.clone() }
+    }
+}
+
 /// Bytes that are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a CDAP message")]
@@ -317,6 +331,11 @@ impl Message {
     pub(crate) fn value<T: prost::Message + Default>(&self) -> Result<T, Malformed> {
         let bytes = self.obj_value.as_ref().and_then(|value| value.bytes.as_deref()).ok_or(Malformed)?;
         T::decode(bytes).map_err(|_| Malformed)
+    }
+
+    /// Why it refuses something, for the log: of another end's text, the beginning.
+    pub(crate) fn reason(&self) -> String {
+        self.result_reason.as_deref().unwrap_or_default().escape_default().take(80).collect()
     }
 
     /// Whether it is about an object of this class.

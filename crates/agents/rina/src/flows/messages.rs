@@ -111,6 +111,34 @@ fn message(own: &Name, id: FlowId, op_code: i32, result: i32, value: &FlowReques
     }
 }
 
+impl Flow {
+    /// The peer's answer to this flow's request, in dialects that say less. The flow's endpoint is `here`, the peer's `there`.
+    pub(crate) fn answer(&self, here: FlowId, there: u16) -> FlowRequest {
+        FlowRequest {
+            src_app: ApName { ap_name: self.remote.to_string() },
+            dst_app: ApName { ap_name: self.local.to_string() },
+            connections: vec![ConnId {
+                qosid: Some(self.qos.id.into()),
+                src_cep: Some(there.into()),
+                dst_cep: Some(here.into()),
+            }],
+            ..FlowRequest::default()
+        }
+    }
+
+    /// The peer's release of this flow, in dialects that do not say how much it has sent. Of SDUs, what has come is all that is known; of PDUs,
+    /// more may be on their way.
+    pub(crate) fn release(&self, here: FlowId, there: u16) -> FlowRequest {
+        FlowRequest {
+            connections: vec![ConnId { qosid: None, src_cep: Some(there.into()), dst_cep: Some(here.into()) }],
+            sent: Some(self.receiver.complete()),
+            pdus: Some(u64::MAX),
+            delivered: Some(self.sender.delivered()),
+            ..FlowRequest::default()
+        }
+    }
+}
+
 /// A message about a flow.
 pub(super) fn about(own: &Name, id: FlowId, flow: &Flow, op_code: i32, result: i32) -> Message {
     let ap = |name: &Name| ApName { ap_name: name.to_string() };

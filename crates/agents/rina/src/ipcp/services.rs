@@ -105,7 +105,7 @@ impl Ipcp {
     /// The application reads nothing more of a flow, but what it has sent may not have come here yet.
     pub(crate) fn abandon(&mut self, id: FlowId) {
         self.flows.abandon(id);
-        // Room that the other end may be told about. A flow that waits only for its reader ends.
+        // What has been read is credit for the other end. A flow that waits only for its reader ends.
         self.active.insert(id);
     }
 
@@ -167,7 +167,7 @@ impl Ipcp {
     /// The next SDU that has come for an application.
     pub fn read(&mut self, id: FlowId) -> Option<Vec<u8>> {
         let sdu = self.flows.read(id)?;
-        // Room that the other end may be told about.
+        // What has been read is credit for the other end.
         self.active.insert(id);
         Some(sdu)
     }

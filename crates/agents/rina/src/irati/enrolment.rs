@@ -80,9 +80,9 @@ struct Attempt {
     /// What M_STOP is answered with.
     stop: i32,
     token: String,
-    /// Data transfer constants were told.
+    /// Whether data transfer constants have come.
     constants: bool,
-    /// What the enroller has told about objects.
+    /// The enroller's messages about objects.
     told: Vec<Message>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Neighbour {
     session: Option<Session>,
     attempt: Option<Attempt>,
     next_attempt: Duration,
-    /// What the log said last, and when.
+    /// The last line in the log, and when it was written.
     refusal: Option<(String, Duration)>,
     invoke_id: i32,
     pub counts: LinkCounts,
@@ -316,8 +316,7 @@ impl Neighbour {
         let attempt = self.attempt.as_mut()?;
         let answers = message.invoke_id == Some(attempt.invoke_id) && message.op_code % 2 == 1;
         if answers && message.result.is_some() {
-            let why =
-                message.result_reason.as_deref().unwrap_or_default().escape_default().take(80).collect::<String>();
+            let why = message.reason();
             self.give_up(local, &format!("it refuses: {why}"), now);
             return Some(());
         }

@@ -190,15 +190,8 @@ impl Exchange {
         let (here, there) =
             (short(connection.src_cep).unwrap_or_default(), short(connection.dst_cep).unwrap_or_default());
         // What the other end would answer, if it did.
-        let answer = |op_code| {
-            let value = cdap::FlowRequest {
-                connections: vec![ConnId { src_cep: connection.dst_cep, dst_cep: connection.src_cep, ..*connection }],
-                sent: request.delivered,
-                delivered: request.sent,
-                ..request.clone()
-            };
-            Some(Message::about(op_code, object::FLOW, object::FLOW_NAME).with_value(&value))
-        };
+        let answer =
+            |op_code| Some(Message::about(op_code, object::FLOW, object::FLOW_NAME).with_value(&request.mirrored()));
         let named = |op_code, object: &str| Message::about(op_code, name::FLOW[0], object);
         match message.op_code {
             op::CREATE if self.requested.insert(here) => {
@@ -293,15 +286,7 @@ impl Exchange {
                     self.remotes.insert((from.clone(), there), Remote { cep, object, request: None });
                     self.orders.entry(id).or_default().remote = Some((cep, there));
                 }
-                let connection =
-                    ConnId { qosid: Some(asked.qos.id.into()), src_cep: Some(there.into()), dst_cep: Some(id.into()) };
-                let request = cdap::FlowRequest {
-                    src_app: cdap::ApName { ap_name: asked.remote.to_string() },
-                    dst_app: cdap::ApName { ap_name: asked.local.to_string() },
-                    connections: vec![connection],
-                    ..cdap::FlowRequest::default()
-                };
-                Some(about(op::CREATE_R, &request))
+                Some(about(op::CREATE_R, &asked.answer(id, there)))
             }
             op::DELETE => {
                 let known = self.remotes.iter().find(|((member, _), it)| member == from && it.object == object);
@@ -309,17 +294,8 @@ impl Exchange {
                 let has = |order: &Order| order.remote.is_some_and(|(_, there)| there == place.1);
                 let mut ids = self.orders.iter().filter(|(_, order)| has(order)).map(|(id, _)| *id);
                 let (id, ended) = ids.find_map(|id| Some((id, flow(id).filter(|flow| flow.peer == *from)?)))?;
-                let connection = ConnId { qosid: None, src_cep: Some(place.1.into()), dst_cep: Some(id.into()) };
-                // It does not say how much it has sent. Of SDUs, what has come is all that is known; of PDUs, more may be on their way.
-                let request = cdap::FlowRequest {
-                    connections: vec![connection],
-                    sent: Some(ended.receiver.complete()),
-                    pdus: Some(u64::MAX),
-                    delivered: Some(ended.sender.delivered()),
-                    ..cdap::FlowRequest::default()
-                };
                 self.remotes.remove(&place);
-                Some(about(op::DELETE, &request))
+                Some(about(op::DELETE, &ended.release(id, place.1)))
             }
             _ => None,
         }

@@ -73,13 +73,9 @@ struct Wire {
     version: Option<i64>,
 }
 
-fn is_connect(op_code: i32) -> bool {
-    matches!(op_code, op::CONNECT | op::CONNECT_R)
-}
-
 /// The bytes of a message. Names have parts that `|` separates.
 pub(super) fn encode(message: &Message) -> Vec<u8> {
-    let connect = is_connect(message.op_code);
+    let connect = op::is_connect(message.op_code);
     let name = |name: &Option<String>| name.as_deref().map_or_else(ApName::default, ApName::new);
     let (dest, src) = (name(&message.dest_ap_name), name(&message.src_ap_name));
     let some = |text: Option<String>| Some(text.unwrap_or_default());
@@ -122,9 +118,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
     }
     let wire = Wire::decode(bytes).ok()?;
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let name = |ap_name: Option<String>, ap_instance, ae_name, ae_instance| {
-        some(Some(ApName { ap_name: ap_name.unwrap_or_default(), ap_instance, ae_name, ae_instance }.text()))
-    };
+    let name = ApName::text_of;
     let policy = wire.auth_policy.unwrap_or_default().name.unwrap_or_default();
     let message = Message {
         op_code: wire.op_code,
@@ -140,7 +134,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
         version: wire.version.filter(|version| *version != 0),
         ..Message::default()
     };
-    let connect = is_connect(message.op_code);
+    let connect = op::is_connect(message.op_code);
     let named = message.dest_ap_name.is_some() || message.src_ap_name.is_some();
     let both = message.dest_ap_name.is_some() && message.src_ap_name.is_some();
     let has_object = message.obj_class.is_some() || message.obj_name.is_some() || message.obj_value.is_some();

@@ -264,8 +264,7 @@ impl Neighbour {
         let attempt = self.attempt.as_mut()?;
         let answers = message.invoke_id == Some(attempt.invoke_id);
         if answers && message.result.is_some() {
-            let why =
-                message.result_reason.as_deref().unwrap_or_default().escape_default().take(80).collect::<String>();
+            let why = message.reason();
             self.attempt = None;
             self.next_attempt = now + ATTEMPT;
             self.counts.refused += 1;

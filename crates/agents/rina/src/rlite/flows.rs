@@ -241,15 +241,8 @@ impl Exchange {
         let Some(connection) = request.connections.first() else { return Outcome::default() };
         let cep = |cep: Option<u32>| cep.and_then(|cep| u16::try_from(cep).ok()).unwrap_or_default();
         let (here, there) = (cep(connection.src_cep), cep(connection.dst_cep));
-        let answer = |op_code| {
-            let value = cdap::FlowRequest {
-                connections: vec![ConnId { src_cep: connection.dst_cep, dst_cep: connection.src_cep, ..*connection }],
-                sent: request.delivered,
-                delivered: request.sent,
-                ..request.clone()
-            };
-            Some(Message::about(op_code, object::FLOW, object::FLOW_NAME).with_value(&value))
-        };
+        let answer =
+            |op_code| Some(Message::about(op_code, object::FLOW, object::FLOW_NAME).with_value(&request.mirrored()));
         match message.op_code {
             op::CREATE if self.requested.insert(here) => {
                 let Some(cube) = cubes.iter().find(|cube| Some(cube.id.into()) == connection.qosid) else {
@@ -367,37 +360,19 @@ impl Exchange {
                 let value: FlowRequest = message.value().ok()?;
                 let cep = short(value.connections.first()?.dst_cep)?;
                 let there = self.fresh(from);
-                let connection =
-                    ConnId { qosid: Some(asked.qos.id.into()), src_cep: Some(there.into()), dst_cep: Some(id.into()) };
-                let request = cdap::FlowRequest {
-                    src_app: cdap::ApName { ap_name: asked.remote.to_string() },
-                    dst_app: cdap::ApName { ap_name: asked.local.to_string() },
-                    connections: vec![connection],
-                    ..cdap::FlowRequest::default()
-                };
                 if message.result.is_none() {
                     let remote = Remote { cep, port: value.dst_port.unwrap_or_default(), request: None };
                     self.remotes.insert((from.clone(), there), remote);
                     self.orders.entry(id).or_default().remote = Some((cep, there));
                 }
-                Some(about(op::CREATE_R, &request))
+                Some(about(op::CREATE_R, &asked.answer(id, there)))
             }
             op::DELETE => {
                 let port = message.obj_name.as_deref()?.strip_prefix(object::FLOW_NAME)?.strip_prefix('/')?;
                 let id: FlowId = port.parse().ok()?;
                 let ended = flow(id).filter(|flow| flow.peer == *from)?;
-                let connection =
-                    ConnId { qosid: None, src_cep: Some(ended.remote_cep().into()), dst_cep: Some(id.into()) };
-                // It does not say how much it has sent. Of SDUs, what has come is all that is known; of PDUs, more may be on their way.
-                let request = cdap::FlowRequest {
-                    connections: vec![connection],
-                    sent: Some(ended.receiver.complete()),
-                    pdus: Some(u64::MAX),
-                    delivered: Some(ended.sender.delivered()),
-                    ..cdap::FlowRequest::default()
-                };
                 self.remotes.remove(&(from.clone(), ended.remote_cep()));
-                Some(about(op::DELETE, &request))
+                Some(about(op::DELETE, &ended.release(id, ended.remote_cep())))
             }
             _ => None,
         }

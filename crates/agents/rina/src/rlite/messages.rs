@@ -56,17 +56,13 @@ struct Wire {
     version: Option<i64>,
 }
 
-fn is_connect(op_code: i32) -> bool {
-    matches!(op_code, op::CONNECT | op::CONNECT_R)
-}
-
 /// A message of a connection between neighbours, or (`connected` is false) one that is not.
 pub(super) fn encode(message: &Message, connected: bool) -> Vec<u8> {
     let [dest, src] = [&message.dest_ap_name, &message.src_ap_name].map(|name| name.as_deref().map(ApName::new));
     let part =
         |name: &Option<ApName>, part: fn(&ApName) -> &Option<String>| name.as_ref().and_then(|it| part(it).clone());
     let wire = Wire {
-        abs_syntax: Some(if is_connect(message.op_code) { ABSTRACT_SYNTAX } else { 0 }),
+        abs_syntax: Some(if op::is_connect(message.op_code) { ABSTRACT_SYNTAX } else { 0 }),
         op_code: message.op_code,
         invoke_id: message.invoke_id.filter(|id| *id != 0),
         flags: Some(0),
@@ -96,9 +92,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
     }
     let wire = Wire::decode(bytes).ok()?;
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let name = |ap_name: Option<String>, ap_instance, ae_name, ae_instance| {
-        some(Some(ApName { ap_name: ap_name.unwrap_or_default(), ap_instance, ae_name, ae_instance }.text()))
-    };
+    let name = ApName::text_of;
     let message = Message {
         op_code: wire.op_code,
         invoke_id: wire.invoke_id.filter(|id| *id != 0),
@@ -112,7 +106,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
         version: wire.version,
         ..Message::default()
     };
-    let connect = is_connect(message.op_code);
+    let connect = op::is_connect(message.op_code);
     let syntax = wire.abs_syntax.unwrap_or_default();
     let names = message.dest_ap_name.is_some() && message.src_ap_name.is_some();
     let object = message.obj_class.is_some();

@@ -63,7 +63,18 @@ impl ApName {
         parts[..last.map_or(0, |last| last + 1)].join("|")
     }
 
-    /// The same. None if it is no name here.
+    /// The text of a name's parts. None if all are empty.
+    pub(crate) fn text_of(
+        ap_name: Option<String>,
+        ap_instance: Option<String>,
+        ae_name: Option<String>,
+        ae_instance: Option<String>,
+    ) -> Option<String> {
+        let text = ApName { ap_name: ap_name.unwrap_or_default(), ap_instance, ae_name, ae_instance }.text();
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// The same as a name here. None if it is none.
     pub(crate) fn name(&self) -> Option<Name> {
         self.text().parse().ok()
     }
