@@ -30,9 +30,9 @@ use crate::frames::{self, ARP_TYPE, Carries, Protection, RINA_TYPE, Shim};
 use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY, Settings, Transmit};
 use crate::lower_flows::{LowerFlows, STATION};
 use crate::neighbour::{BROADCAST, Mac};
+use crate::plain::arp;
 use crate::plane::Plane;
 use crate::program::{CPU_PORT, Kind, PACKET_IN_BYTES, URGENT_CPU_PORT};
-use crate::rlite::arp;
 use crate::status::{self, Status};
 use crate::tables::{LinkKind, RouterLink, Tables};
 

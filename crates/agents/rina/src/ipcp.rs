@@ -11,15 +11,16 @@ use std::time::Duration;
 use crate::admission::{admit, free_address, is_with_others};
 use crate::cdap::{Message, op};
 use crate::credential::{self, NONCE};
-use crate::dialect::{Dialect, Exchange, LinkEnd};
+use crate::dialect::Dialect;
 pub use crate::efcp::LONGEST_SDU;
 use crate::efcp::{FRAGMENT, Qos};
 use crate::flows::{FlowEvent, FlowId, Flows, Peer};
 use crate::identity::Identity;
 use crate::members::{Members, Own};
 use crate::name::Name;
-use crate::neighbour::{Effect, LinkCounts, Local, Mac};
+use crate::neighbour::{Effect, LinkCounts, LinkEnd, Local, Mac};
 use crate::pdu::{Header, PASSED_UNIT, Syntax, TTL, kind};
+use crate::plain::Exchange;
 use crate::rib::{Key, Rib};
 use crate::routing::{self, Path, RoutingPolicy};
 
@@ -141,7 +142,7 @@ pub struct Counts {
 pub struct Ipcp {
     settings: Arc<Settings>,
     address: u16,
-    pub(crate) neighbours: Vec<LinkEnd>,
+    pub(crate) neighbours: Vec<Box<dyn LinkEnd>>,
     rib: Rib,
     members: Members,
     paths: BTreeMap<Name, Path>,
@@ -157,7 +158,7 @@ pub struct Ipcp {
     forwarding: Forwarding,
     flows: Flows,
     /// In a dialect of others.
-    exchange: Option<Exchange>,
+    exchange: Option<Box<dyn Exchange>>,
     applications: BTreeSet<Name>,
     transmits: Vec<Transmit>,
     active: BTreeSet<FlowId>,
@@ -169,7 +170,7 @@ impl Ipcp {
     pub fn new(settings: Settings, epoch: u32) -> Ipcp {
         let mut ipcp = Ipcp {
             address: 0,
-            neighbours: settings.links.iter().map(|_| LinkEnd::new(&settings.dialect)).collect(),
+            neighbours: settings.links.iter().map(|_| settings.dialect.link_end()).collect(),
             rib: Rib::new(settings.name.clone(), epoch),
             exchange: None,
             members: Members::default(),
@@ -188,7 +189,7 @@ impl Ipcp {
             counts: Counts::default(),
             settings: Arc::new(settings),
         };
-        if let Some((exchange, plain)) = Exchange::new(&ipcp.settings.dialect) {
+        if let Some((exchange, plain)) = ipcp.settings.dialect.exchange() {
             ipcp.rib = ipcp.rib.in_dialect(plain);
             ipcp.exchange = Some(exchange);
             ipcp.flows.begin_alone();
@@ -225,7 +226,7 @@ impl Ipcp {
 
     /// Counts of a link.
     pub fn link_counts(&self, link: usize) -> LinkCounts {
-        self.neighbours.get(link).map(LinkEnd::counts).unwrap_or_default()
+        self.neighbours.get(link).map(|end| end.counts()).unwrap_or_default()
     }
 
     /// The neighbour at a link that is up.
@@ -441,7 +442,7 @@ impl Ipcp {
                 Effect::Enrolled(address) => {
                     tracing::info!(dif = %settings.dif, name = %settings.name, address, "enrolled");
                     self.set_address(address, now);
-                    self.neighbours.iter_mut().for_each(LinkEnd::hurry);
+                    self.neighbours.iter_mut().for_each(|end| end.hurry());
                 }
                 Effect::Up(name) => {
                     tracing::info!(dif = %settings.dif, neighbour = %name, link, "neighbour up");

@@ -7,8 +7,8 @@ use crate::cdap::object;
 use crate::credential::Credential;
 use crate::fixture;
 use crate::flows::End;
+use crate::plain::arp;
 use crate::rib::MOST_NAMES;
-use crate::rlite::arp;
 
 #[path = "flows/encryption_tests.rs"]
 mod encryption;

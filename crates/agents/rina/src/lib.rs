@@ -9,7 +9,8 @@
 //! | --- | --- |
 //! | `neighbour`, `credential` | a link's other end: enrollment, keep-alive, keys |
 //! | `agreement` | nothing: secrets that two ends agree on and forget |
-//! | `dialect`, `rlite`, `irati` | a link's other end in the dialect of another implementation, and what its messages are here |
+//! | `dialect` | nothing: which dialect a DIF has |
+//! | `rlite`, `irati`, `plain` | a link's other end in the dialect of another implementation, and what its messages are here; what both share |
 //! | `identity` | nothing: certificates of members, and proofs |
 //! | `admission` | nothing: who becomes a member, and with which address |
 //! | `members` | the keys of management between members that are not neighbours |
@@ -48,6 +49,7 @@ mod members;
 mod name;
 mod neighbour;
 mod pdu;
+mod plain;
 mod plane;
 pub mod program;
 mod rib;

@@ -21,6 +21,7 @@
 //!
 //! Where the DIF has an authority, M_START and M_START_R carry a proof of who sends them ([`crate::identity`]).
 
+mod link_end;
 mod local;
 mod messages;
 
@@ -34,6 +35,7 @@ use crate::cdap::{self, AUTH_HMAC, AUTH_X25519, AuthValue, EnrollmentInfo, LONGE
 use crate::credential::{self, NONCE, Protection, SHARE, Share};
 use crate::identity::Proof;
 use crate::name::Name;
+pub(crate) use link_end::LinkEnd;
 pub(crate) use local::Local;
 use messages::{admission, auth, compare_routing, info, printable, response, start};
 
@@ -165,45 +167,10 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbour {
-    /// The neighbour that is up, and its station.
-    pub(crate) fn up(&self) -> Option<(&Name, Mac)> {
-        self.session.as_ref().map(|session| (&session.name, session.mac))
-    }
-
     /// A number for a request.
     pub(crate) fn invoke_id(&mut self) -> i32 {
         self.invoke_id = self.invoke_id.checked_add(1).unwrap_or(1);
         self.invoke_id
-    }
-
-    /// A message, protected. None while the neighbour is not up.
-    pub(crate) fn protect(&mut self, message: &Message) -> Option<(Mac, Vec<u8>)> {
-        let session = self.session.as_mut()?;
-        Some((session.mac, session.protection.protect(&message.encode_to_vec())))
-    }
-
-    /// Any bytes in the place of a message, protected.
-    pub(crate) fn protect_bytes(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
-        Some(self.session.as_mut()?.protection.protect(bytes))
-    }
-
-    /// Tries to enrol at once if the neighbour is not up.
-    pub(crate) fn hurry(&mut self) {
-        if self.session.is_none() && self.attempt.as_ref().is_none_or(|attempt| attempt.started.is_none()) {
-            self.next_attempt = Duration::ZERO;
-        }
-    }
-
-    /// When [`Neighbour::tick`] has something to do, if nothing happens before.
-    pub(crate) fn due(&self, keepalive: Duration, dead_after: Duration) -> Duration {
-        if let Some(session) = &self.session {
-            let due = (session.heard + dead_after).min(session.kept_alive + keepalive);
-            return if session.certificate.is_empty() { due } else { due.min(session.valid + RECHECK) };
-        }
-        match &self.attempt {
-            Some(attempt) if attempt.started.is_some() => attempt.sent + START,
-            _ => self.next_attempt,
-        }
     }
 
     /// Says in the log why enrollment is refused, of a neighbour or by the neighbour, but not again and again.
@@ -224,74 +191,6 @@ impl Neighbour {
         }
     }
 
-    /// Ends the session, because the link is down or the DIF has another configuration.
-    pub(crate) fn end(&mut self, out: &mut Vec<Effect>) {
-        self.attempt = None;
-        self.candidates.clear();
-        if let Some(session) = self.session.take() {
-            self.counts.downs += 1;
-            out.push(Effect::Down(session.name));
-        }
-    }
-
-    /// Does what is due.
-    pub(crate) fn tick(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Effect>) {
-        if self.session.as_ref().is_some_and(|session| now.saturating_sub(session.heard) >= local.dead_after) {
-            self.end(out);
-        }
-        self.recheck(local, now, out);
-        if let Some(session) = &mut self.session {
-            if now.saturating_sub(session.kept_alive) >= local.keepalive {
-                session.kept_alive = now;
-                let mut message = Message::about(op::READ, object::KEEPALIVE, object::KEEPALIVE_NAME);
-                message.invoke_id = Some(self.invoke_id());
-                out.extend(self.protect(&message).map(|(mac, sdu)| Effect::Send(mac, sdu)));
-            }
-            return;
-        }
-        if let Some(attempt) = &mut self.attempt
-            && let Some(Started { mac, protection, proof, .. }) = &mut attempt.started
-        {
-            if now.saturating_sub(attempt.sent) < START {
-                return;
-            }
-            if attempt.tries < STARTS {
-                attempt.tries += 1;
-                attempt.sent = now;
-                out.push(Effect::Send(*mac, protection.protect(&start(local, proof).encode_to_vec())));
-                return;
-            }
-            self.attempt = None;
-            self.next_attempt = now + ATTEMPT;
-        }
-        if now < self.next_attempt {
-            return;
-        }
-        self.next_attempt = now + ATTEMPT;
-        let attempt = match self.attempt.take() {
-            Some(before) if before.pair.is_some() => Attempt { sent: now, ..before },
-            _ => {
-                let Some((pair, share)) = credential::share() else { return };
-                Attempt { share, pair: Some(pair), sent: now, tries: 1, started: None }
-            }
-        };
-        let info = EnrollmentInfo {
-            address: Some(local.address.into()),
-            encryption: local.encryption.then_some(true),
-            ..EnrollmentInfo::default()
-        };
-        let message = Message {
-            invoke_id: Some(self.invoke_id()),
-            auth_mech: Some(AUTH_X25519),
-            auth_value: Some(AuthValue { other: Some(attempt.share.into()) }),
-            dest_ap_name: Some(local.dif.to_string()),
-            src_ap_name: Some(local.name.to_string()),
-            ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info)
-        };
-        self.attempt = Some(attempt);
-        out.push(Effect::Send(BROADCAST, message.encode_to_vec()));
-    }
-
     /// Ends the session of a neighbour whose certificate is not valid any more.
     fn recheck(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Effect>) {
         let Some((session, identity)) = self.session.as_mut().zip(local.identity) else { return };
@@ -305,29 +204,6 @@ impl Neighbour {
                 self.counts.refused += 1;
                 self.end(out);
             }
-        }
-    }
-
-    /// Takes a management SDU that came from a station.
-    pub(crate) fn receive(
-        &mut self,
-        local: &Local<'_>,
-        from: Mac,
-        sdu: &[u8],
-        now: Duration,
-        admit: Admit<'_>,
-        out: &mut Vec<Effect>,
-    ) {
-        let taken = match credential::is_protected(sdu) {
-            true => self.receive_protected(local, from, sdu, now, admit, out),
-            false => match Message::parse(sdu) {
-                Ok(message) if message.op_code == op::CONNECT => self.connect(local, from, &message, now, out),
-                Ok(message) if message.op_code == op::CONNECT_R => self.connected(local, from, &message, now, out),
-                _ => None,
-            },
-        };
-        if taken.is_none() {
-            self.counts.discarded += 1;
         }
     }
 
@@ -546,7 +422,7 @@ impl Neighbour {
                 compare_routing(local, &name, message);
                 let answer = answer.with_value(&info(local, address, &proof));
                 self.establish(Session::new(name, mac, protection, (certificate, proof), now), out);
-                out.extend(self.protect(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
+                out.extend(self.prepare(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
             }
             Err(reason) => {
                 // Whoever is up at this link stays so.
@@ -630,7 +506,7 @@ impl Neighbour {
                     Err(reason) => {
                         self.log_refusal(local, Some(&name), reason, now);
                         let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
-                        out.extend(self.protect(&refusal).map(|(mac, sdu)| Effect::Send(mac, sdu)));
+                        out.extend(self.prepare(&refusal).map(|(mac, sdu)| Effect::Send(mac, sdu)));
                         self.end(out);
                         return;
                     }
@@ -638,7 +514,131 @@ impl Neighbour {
             }
             _ => return out.push(Effect::Message(message)),
         };
-        out.extend(self.protect(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
+        out.extend(self.prepare(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
+    }
+}
+
+impl LinkEnd for Neighbour {
+    fn up(&self) -> Option<(&Name, Mac)> {
+        self.session.as_ref().map(|session| (&session.name, session.mac))
+    }
+
+    fn counts(&self) -> LinkCounts {
+        self.counts
+    }
+
+    fn prepare(&mut self, message: &Message) -> Option<(Mac, Vec<u8>)> {
+        let session = self.session.as_mut()?;
+        Some((session.mac, session.protection.protect(&message.encode_to_vec())))
+    }
+
+    fn hurry(&mut self) {
+        if self.session.is_none() && self.attempt.as_ref().is_none_or(|attempt| attempt.started.is_none()) {
+            self.next_attempt = Duration::ZERO;
+        }
+    }
+
+    fn due(&self, keepalive: Duration, dead_after: Duration) -> Duration {
+        if let Some(session) = &self.session {
+            let due = (session.heard + dead_after).min(session.kept_alive + keepalive);
+            return if session.certificate.is_empty() { due } else { due.min(session.valid + RECHECK) };
+        }
+        match &self.attempt {
+            Some(attempt) if attempt.started.is_some() => attempt.sent + START,
+            _ => self.next_attempt,
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<Effect>) {
+        self.attempt = None;
+        self.candidates.clear();
+        if let Some(session) = self.session.take() {
+            self.counts.downs += 1;
+            out.push(Effect::Down(session.name));
+        }
+    }
+
+    fn tick(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Effect>) {
+        if self.session.as_ref().is_some_and(|session| now.saturating_sub(session.heard) >= local.dead_after) {
+            self.end(out);
+        }
+        self.recheck(local, now, out);
+        if let Some(session) = &mut self.session {
+            if now.saturating_sub(session.kept_alive) >= local.keepalive {
+                session.kept_alive = now;
+                let mut message = Message::about(op::READ, object::KEEPALIVE, object::KEEPALIVE_NAME);
+                message.invoke_id = Some(self.invoke_id());
+                out.extend(self.prepare(&message).map(|(mac, sdu)| Effect::Send(mac, sdu)));
+            }
+            return;
+        }
+        if let Some(attempt) = &mut self.attempt
+            && let Some(Started { mac, protection, proof, .. }) = &mut attempt.started
+        {
+            if now.saturating_sub(attempt.sent) < START {
+                return;
+            }
+            if attempt.tries < STARTS {
+                attempt.tries += 1;
+                attempt.sent = now;
+                out.push(Effect::Send(*mac, protection.protect(&start(local, proof).encode_to_vec())));
+                return;
+            }
+            self.attempt = None;
+            self.next_attempt = now + ATTEMPT;
+        }
+        if now < self.next_attempt {
+            return;
+        }
+        self.next_attempt = now + ATTEMPT;
+        let attempt = match self.attempt.take() {
+            Some(before) if before.pair.is_some() => Attempt { sent: now, ..before },
+            _ => {
+                let Some((pair, share)) = credential::share() else { return };
+                Attempt { share, pair: Some(pair), sent: now, tries: 1, started: None }
+            }
+        };
+        let info = EnrollmentInfo {
+            address: Some(local.address.into()),
+            encryption: local.encryption.then_some(true),
+            ..EnrollmentInfo::default()
+        };
+        let message = Message {
+            invoke_id: Some(self.invoke_id()),
+            auth_mech: Some(AUTH_X25519),
+            auth_value: Some(AuthValue { other: Some(attempt.share.into()) }),
+            dest_ap_name: Some(local.dif.to_string()),
+            src_ap_name: Some(local.name.to_string()),
+            ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info)
+        };
+        self.attempt = Some(attempt);
+        out.push(Effect::Send(BROADCAST, message.encode_to_vec()));
+    }
+
+    fn receive(
+        &mut self,
+        local: &Local<'_>,
+        from: Mac,
+        sdu: &[u8],
+        now: Duration,
+        admit: Admit<'_>,
+        out: &mut Vec<Effect>,
+    ) {
+        let taken = match credential::is_protected(sdu) {
+            true => self.receive_protected(local, from, sdu, now, admit, out),
+            false => match Message::parse(sdu) {
+                Ok(message) if message.op_code == op::CONNECT => self.connect(local, from, &message, now, out),
+                Ok(message) if message.op_code == op::CONNECT_R => self.connected(local, from, &message, now, out),
+                _ => None,
+            },
+        };
+        if taken.is_none() {
+            self.counts.discarded += 1;
+        }
+    }
+
+    fn protect_bytes(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        Some(self.session.as_mut()?.protection.protect(bytes))
     }
 }
 

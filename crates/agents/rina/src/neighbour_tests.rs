@@ -387,7 +387,7 @@ fn both_neighbours_encrypt_or_none_does() {
         assert_eq!((a.is_up(), b.is_up()), (at_a == at_b, at_a == at_b), "{at_a} {at_b}");
         if at_a == at_b {
             let message = Message::about(op::READ, object::KEEPALIVE, object::KEEPALIVE_NAME);
-            let (_, sdu) = a.neighbour.protect(&message).unwrap();
+            let (_, sdu) = a.neighbour.prepare(&message).unwrap();
             assert_eq!(sdu.windows(9).any(|bytes| bytes == b"keepalive"), !at_a);
         } else {
             assert!(a.neighbour.counts.refused + b.neighbour.counts.refused > 0);

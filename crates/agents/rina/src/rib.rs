@@ -23,7 +23,6 @@ use sha2::{Digest, Sha256};
 use crate::cdap::{Message, RibExchange, object};
 use crate::credential::{self, Life, NONCE};
 use crate::name::Name;
-use crate::rlite::objects::Announced;
 use sync::{Entry, Id, Objects, Sync};
 use wanted::Wanted;
 
@@ -46,6 +45,18 @@ const DUELS: u32 = 4;
 const SWEEP: Duration = Duration::from_secs(1);
 /// Time after which neighbours that acknowledge nothing are sent what is this process's own again.
 const REFRESH: Duration = Duration::from_secs(10);
+
+/// What a neighbour announces about an object in a dialect of others.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Announced {
+    pub key: Key,
+    /// None where the dialect has no number: then what comes last counts.
+    pub seq: Option<u32>,
+    pub present: bool,
+    pub value: u32,
+    /// Seconds.
+    pub age: u32,
+}
 
 /// What an object is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,6 +7,7 @@ use crate::credential;
 use crate::frames::{self, Received};
 use crate::neighbour::Mac;
 use crate::pdu::{self, Field, Header, Syntax, kind};
+use crate::plain::arp;
 use crate::{irati, rlite};
 
 mod dissector;
@@ -35,10 +36,10 @@ pub fn describe(frame: &[u8]) -> Option<String> {
         let _ = write!(line, " vlan {vlan}");
     }
     if arp {
-        let arp = rlite::arp::Arp::parse(pdu)?;
+        let arp = arp::Arp::parse(pdu)?;
         let _ = match arp.operation {
-            rlite::arp::Operation::Request => write!(line, " ARP {} asks for {}", arp.sender.1, arp.target.1),
-            rlite::arp::Operation::Reply => write!(line, " ARP {} is at {}", arp.sender.1, station(arp.sender.0)),
+            arp::Operation::Request => write!(line, " ARP {} asks for {}", arp.sender.1, arp.target.1),
+            arp::Operation::Reply => write!(line, " ARP {} is at {}", arp.sender.1, station(arp.sender.0)),
         };
         return Some(line);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{CARRIED_MTU, Connection, Ipcp, LONGEST_SDU, MANAGEMENT_PRIORITY, Transmit, own};
 use crate::cdap::{Message, object};
-use crate::dialect::{Dialect, Exchange};
+use crate::dialect::Dialect;
 use crate::efcp::{FRAGMENT, Qos};
 use crate::flows::{Flow, FlowId, Outgoing};
 use crate::name::Name;
@@ -228,7 +228,7 @@ impl Ipcp {
                 self.counts.unreachable += 1;
                 continue;
             };
-            if header.kind == kind::MANAGEMENT && self.exchange.as_ref().is_some_and(Exchange::passes_on) {
+            if header.kind == kind::MANAGEMENT && self.exchange.as_ref().is_some_and(|it| it.passes_on()) {
                 (header.dst, header.qos_id) = (0, self.management_qos());
             }
             let mut pdu = Vec::with_capacity(payload.len() + self.settings.syntax.header_bytes());
@@ -279,7 +279,8 @@ impl Ipcp {
             let members = self.rib.members_at(source);
             let from = members.max_by_key(|name| (self.paths.contains_key(*name), *name))?.clone();
             let addresses = [source, self.address];
-            let message = exchange.receive((&from, addresses), message, &self.settings.qos, |id| self.flows.get(id))?;
+            let message =
+                exchange.receive((&from, addresses), message, &self.settings.qos, &|id| self.flows.get(id))?;
             Some((from, message))
         });
         match read {
@@ -287,7 +288,7 @@ impl Ipcp {
             None => self.counts.discarded += 1,
         }
         let back = Header { dst: source, ..Header::default() };
-        if let Some(sdu) = self.exchange.as_mut().and_then(Exchange::take_refusal)
+        if let Some(sdu) = self.exchange.as_mut().and_then(|it| it.take_refusal())
             && let Some((link, mac)) = self.next_hop(&back)
         {
             self.transmit_management(link, mac, &sdu);

@@ -4,7 +4,7 @@
 use prost::Message as _;
 
 use crate::cdap::{Message, ObjectValue, op};
-use crate::rlite::objects::ApName;
+use crate::plain::ApName;
 
 /// Longest message, in bytes: what a PDU on Ethernet has room for.
 const LONGEST: usize = 1472;

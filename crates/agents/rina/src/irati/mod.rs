@@ -4,10 +4,10 @@
 //! | --- | --- |
 //! | `messages` | CDAP messages as bytes |
 //! | `objects` | names and values of RIB objects, and directory entries of members that are not known yet |
-//! | `enrolment` | a link's other end: enrollment and keep-alive |
+//! | `enrolment` | enrollment |
 //! | `flows` | flow allocation and control PDUs, between IRATI's messages and those of [`crate::flows`] |
 //!
-//! Stations are found as in rlite's dialect ([`crate::rlite::arp`]): both have one shim DIF over Ethernet. Messages to members farther away travel
+//! What rlite's dialect has in common with it is in [`crate::plain`]. Messages to members farther away travel
 //! from neighbour to neighbour, each of which looks where they go. There is no authentication (`PSOC_authentication-none`), and nothing is
 //! acknowledged.
 //!

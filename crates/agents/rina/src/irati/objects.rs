@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use crate::cdap::{Message, op};
 use crate::efcp::Qos;
 use crate::name::Name;
-use crate::rib::{Key, Object, Plain, Rib};
-use crate::rlite::objects::{Announced, ApName};
+use crate::plain::ApName;
+use crate::rib::{Announced, Key, Object, Plain, Rib};
 
 /// Directory entries that are kept until their member is known.
 const MOST_WAITING: usize = 4096;

@@ -12,10 +12,11 @@ use crate::credential::NONCE;
 use crate::efcp::Qos;
 use crate::fixture;
 use crate::name::Name;
-use crate::neighbour::{Effect, Local, Mac};
+use crate::neighbour::{Effect, LinkEnd as _, Local, Mac};
 use crate::pdu::{Header, RUN, Syntax, kind};
+use crate::plain::Exchange as _;
+use crate::plain::arp::{Arp, Operation};
 use crate::rib::{Key, Rib};
-use crate::rlite::arp::{Arp, Operation};
 
 const STATION: Mac = [2, 0, 0, 0, 0, 9];
 
@@ -327,17 +328,17 @@ fn flows_are_asked_for_by_members_of_irati() {
     let two = name("test2.IRATI");
     let (addresses, inner) = super::flows::unwrap(&recorded("flow")).unwrap();
     assert_eq!(addresses, [17, 16]);
-    let asked = exchange.receive((&two, addresses), &inner, &cubes, |_| None).unwrap();
+    let asked = exchange.receive((&two, addresses), &inner, &cubes, &|_| None).unwrap();
     let request = value(&asked);
     assert_eq!(
         (request.src_app.ap_name.as_str(), request.dst_app.ap_name.as_str()),
         ("rina.apps.echotime.client|1", "rina.apps.echotime.server|1")
     );
     assert_eq!(request.connections[0].qosid, Some(2));
-    assert!(exchange.receive((&two, addresses), &inner, &cubes, |_| None).is_none(), "it is asked for once");
+    assert!(exchange.receive((&two, addresses), &inner, &cubes, &|_| None).is_none(), "it is asked for once");
     let (_, paced) = super::flows::unwrap(&recorded("flow_paced")).unwrap();
     let mut other = Exchange::default();
-    assert!(other.receive((&two, addresses), &paced, &cubes, |_| None).is_none());
+    assert!(other.receive((&two, addresses), &paced, &cubes, &|_| None).is_none());
     let refusal = decode(&other.take_refusal().unwrap()).unwrap();
     let (addresses_back, refusal) = super::flows::unwrap(&refusal).unwrap();
     assert_eq!(
@@ -417,9 +418,9 @@ fn a_flow_that_nobody_waits_for_is_deleted() {
         let answer = Message::about(op::CREATE_R, names::FLOW[0], object.clone());
         Message { invoke_id: Some(9), result, ..answer }
     };
-    assert!(exchange.receive((&two, [16, 17]), &answer(Some(-1)), &cubes, |_| None).is_none());
+    assert!(exchange.receive((&two, [16, 17]), &answer(Some(-1)), &cubes, &|_| None).is_none());
     assert_eq!(exchange.take_refusal(), None, "it is refused: there is nothing to delete");
-    assert!(exchange.receive((&two, [16, 17]), &answer(None), &cubes, |_| None).is_none());
+    assert!(exchange.receive((&two, [16, 17]), &answer(None), &cubes, &|_| None).is_none());
     let sdu = decode(&exchange.take_refusal().unwrap()).unwrap();
     let (addresses, delete) = super::flows::unwrap(&sdu).unwrap();
     assert_eq!((addresses, delete.op_code, delete.obj_name), ([17, 16], op::DELETE, Some(object)));
@@ -458,7 +459,7 @@ fn nothing_that_is_received_breaks_anything() {
             rib.learn(0, announced, Duration::ZERO);
         }
         if let Some((addresses, inner)) = super::flows::unwrap(&message) {
-            exchange.receive((&name("test2.IRATI"), addresses), &inner, &cubes, |_| None);
+            exchange.receive((&name("test2.IRATI"), addresses), &inner, &cubes, &|_| None);
         }
     }
     assert!(rib.iter().count() < 500);

@@ -1,20 +1,22 @@
 //! Flows with members that run rlite: its messages about them (`user/uipcps/uipcp-normal-flow-alloc.cpp`), which travel in an object of
 //! their own, and its control PDUs (`kernel/normal.c`), as those of [`crate::flows`] and back.
 //!
-//! A flow's port is its connection endpoint here. rlite's endpoints begin with 0, and are used again a few seconds after a flow: the other end
-//! of each flow has another number here, which PDUs and messages do not show. rlite does not repeat requests, nor answer a release, nor tell
-//! how much was delivered: a flow that is released ends when all that was sent is acknowledged.
+//! rlite does not repeat requests, nor answer a release, nor tell how much was delivered: a flow that is released ends when all that was sent
+//! is acknowledged. Its endpoints begin with 0.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::messages::{decode, encode};
-use super::objects::{ApName, name};
+use super::objects::{self, name};
 use crate::cdap::{self, ConnId, Message, object, op};
 use crate::efcp::{Ack, Qos};
-use crate::flows::{Flow, FlowId};
+use crate::flows::{Flow, FlowId, Flows};
 use crate::name::Name;
 use crate::pdu::{Header, RUN, kind};
+use crate::plain::{
+    self, ApName, Endpoints, FlowObject, MOST, NEW_RUN, Outcome, Remote, acknowledgement, native, short,
+};
+use crate::rib::{Announced, Rib};
 
 /// Bytes behind the header of a control PDU.
 const CONTROL: usize = 24;
@@ -22,11 +24,6 @@ const CONTROL: usize = 24;
 const CONTROL_TYPE: u8 = 0xc0;
 const ACKNOWLEDGES: u8 = 0x04;
 const GIVES_CREDIT: u8 = 0x08;
-/// Time without data after which the flag says that a sender begins a new run of sequence numbers. A PDU is sent again for 10 s, and a
-/// sender that is idle begins anew after 33 s.
-const NEW_RUN: Duration = Duration::from_secs(20);
-/// Requests of others that are remembered.
-const MOST: usize = 2048;
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct QosSpec {
@@ -97,7 +94,7 @@ struct Policies {
 
 /// `FlowRequest`.
 #[derive(Clone, PartialEq, prost::Message)]
-struct FlowRequest {
+pub(super) struct FlowRequest {
     #[prost(message, required, tag = "1")]
     src_app: ApName,
     #[prost(message, required, tag = "2")]
@@ -139,50 +136,6 @@ struct Data {
     cdap_msg: Option<Vec<u8>>,
 }
 
-/// A flow's other end.
-#[derive(Debug)]
-struct Remote {
-    /// Its endpoint there.
-    cep: u16,
-    port: u64,
-    /// The request that came from there, and its number.
-    request: Option<(FlowRequest, i32)>,
-}
-
-/// The order of PDUs of a flow.
-#[derive(Clone, Copy, Debug, Default)]
-struct Order {
-    /// The other end's endpoint there, and its number here.
-    remote: Option<(u16, u16)>,
-    /// The number of the next control PDU.
-    control: u32,
-    /// When data came last.
-    data: Option<Duration>,
-    /// The first data PDU was sent. When it is sent again it has no flag: rlite would deliver it twice.
-    begun: bool,
-}
-
-/// What rlite's messages about flows need that those here do not have.
-#[derive(Debug, Default)]
-pub(crate) struct Exchange {
-    /// By member and number here.
-    remotes: BTreeMap<(Name, u16), Remote>,
-    orders: BTreeMap<FlowId, Order>,
-    /// Flows whose request was sent.
-    requested: BTreeSet<FlowId>,
-    invoke_id: i32,
-    last: u16,
-}
-
-/// What becomes of a message about a flow.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Outcome {
-    /// The management SDU to send.
-    pub sdu: Option<Vec<u8>>,
-    /// What the other end would answer, if it could.
-    pub answer: Option<Message>,
-}
-
 fn policies(cube: &Qos) -> (QosSpec, Policies) {
     let reliable = cube.reliable;
     let number = |number: u32| Some(if reliable { number } else { 0 });
@@ -207,202 +160,154 @@ fn policies(cube: &Qos) -> (QosSpec, Policies) {
     (qos, Policies { dtcp_present: Some(reliable), dtcp: Some(dtcp), initial_a_timer: number(20) })
 }
 
-/// The management SDU of a message to a member that is no neighbour.
-pub(super) fn wrap(addresses: [u16; 2], message: &Message) -> Vec<u8> {
-    let [src, dst] = addresses.map(|address| Some(i32::from(address)));
-    let data = Data { src_addr: src, dst_addr: dst, cdap_msg: Some(encode(message, false)) };
-    encode(&Message::about(op::WRITE, name::DATA, name::DATA_NAME).with_value(&data), false)
+fn object_name(port: u64) -> String {
+    format!("{}/{port}", object::FLOW_NAME)
+}
+
+impl FlowObject for FlowRequest {
+    fn request(request: &cdap::FlowRequest, cube: &Qos, here: FlowId, _: [u16; 2]) -> Message {
+        let (qos, policies) = policies(cube);
+        let connections = request.connections.iter().take(1);
+        let value = FlowRequest {
+            src_app: ApName::new(&request.src_app.ap_name),
+            dst_app: ApName::new(&request.dst_app.ap_name),
+            src_port: here.into(),
+            dst_port: Some(0),
+            src_ipcp: request.src_ipcp.clone(),
+            dst_ipcp: request.dst_ipcp.clone(),
+            connections: connections.map(|connection| ConnId { dst_cep: Some(0), ..*connection }).collect(),
+            cur_conn_idx: Some(0),
+            state: Some(1),
+            qos: Some(qos),
+            policies: Some(policies),
+            max_create_flow_retries: Some(3),
+            create_flow_retries: Some(0),
+            hop_cnt: Some(0),
+        };
+        Message::about(op::CREATE, object::FLOW, object::FLOW_NAME).with_value(&value)
+    }
+
+    fn response(&mut self, _: &str, _: u16, here: FlowId, _: [u16; 2]) -> Message {
+        self.dst_port = Some(here.into());
+        if let Some(connection) = self.connections.first_mut() {
+            connection.dst_cep = Some(here.into());
+        }
+        Message::about(op::CREATE_R, object::FLOW, object::FLOW_NAME).with_value(self)
+    }
+
+    fn release(object: String, number: i32) -> Message {
+        // Not the number of a request, which are connection endpoints.
+        let invoke_id = Some(0x1_0000 + (number & 0xffff));
+        Message { invoke_id, ..Message::about(op::DELETE, object::FLOW, object) }
+    }
+
+    fn wrap(addresses: [u16; 2], message: &Message) -> Vec<u8> {
+        let [src, dst] = addresses.map(|address| Some(i32::from(address)));
+        let data = Data { src_addr: src, dst_addr: dst, cdap_msg: Some(encode(message, false)) };
+        encode(&Message::about(op::WRITE, name::DATA, name::DATA_NAME).with_value(&data), false)
+    }
 }
 
 /// The message of an SDU, and the address of the member that sent it.
 pub(crate) fn unwrap(sdu: &[u8]) -> Option<(u16, Message)> {
-    let data: Data = unwrap_outer(sdu)?.value().ok()?;
+    let outer = decode(sdu)?;
+    if !outer.is_about(name::DATA) || outer.obj_name.as_deref() != Some(name::DATA_NAME) {
+        return None;
+    }
+    let data: Data = outer.value().ok()?;
     Some((u16::try_from(data.src_addr?).ok()?, decode(data.cdap_msg.as_deref()?)?))
 }
 
-fn unwrap_outer(sdu: &[u8]) -> Option<Message> {
-    decode(sdu).filter(|outer| outer.is_about(name::DATA) && outer.obj_name.as_deref() == Some(name::DATA_NAME))
+/// What rlite's messages about flows need that those here do not have.
+#[derive(Debug, Default)]
+pub(crate) struct Exchange {
+    endpoints: Endpoints<FlowRequest>,
 }
 
 impl Exchange {
-    /// A number for the other end of a new flow.
-    fn fresh(&mut self, member: &Name) -> u16 {
-        loop {
-            self.last = self.last.checked_add(1).unwrap_or(1);
-            if !self.remotes.contains_key(&(member.clone(), self.last)) {
-                return self.last;
-            }
+    /// A member's request for a flow. None if it is known, or nothing here can do what it wants.
+    fn requested(&mut self, from: &Name, message: &Message, cubes: &[Qos]) -> Option<Message> {
+        let value: FlowRequest = message.value().ok()?;
+        let (cep, invoke_id) = (short(value.connections.first()?.src_cep)?, message.invoke_id?);
+        let object = object_name(value.src_port);
+        // One that has an answer may be of a life before this one, with the same numbers.
+        let same = |remote: &Remote<FlowRequest>| {
+            let is_same = |(request, before): &(FlowRequest, i32)| {
+                *before == invoke_id && request.dst_port.unwrap_or_default() == 0
+            };
+            remote.object == object && remote.request.as_ref().is_some_and(is_same)
+        };
+        let remotes = &self.endpoints.remotes;
+        let known = remotes.iter().any(|((member, _), remote)| member == from && same(remote));
+        if known || value.src_ipcp != from.as_str() || remotes.len() >= MOST {
+            return None;
         }
+        let wanted = value.policies.as_ref().and_then(|policies| policies.dtcp.as_ref()?.rtx_ctrl);
+        let cube = cubes.iter().find(|cube| cube.reliable == wanted.unwrap_or_default())?;
+        let applications = [&value.src_app.clone(), &value.dst_app.clone()];
+        let port = value.src_port;
+        let remote = Remote { cep, object, request: Some((value, invoke_id)) };
+        self.endpoints.requested(from, message, applications, (port, cube), remote)
+    }
+}
+
+impl plain::Exchange for Exchange {
+    fn send(&mut self, to: &Name, addresses: [u16; 2], message: &Message, cubes: &[Qos]) -> Outcome {
+        self.endpoints.send(to, addresses, message, cubes)
     }
 
-    /// A message about a flow here, to a member. `addresses`: of this member and of that one.
-    pub(crate) fn send(&mut self, to: &Name, addresses: [u16; 2], message: &Message, cubes: &[Qos]) -> Outcome {
-        let Ok(request) = message.value::<cdap::FlowRequest>() else { return Outcome::default() };
-        let Some(connection) = request.connections.first() else { return Outcome::default() };
-        let cep = |cep: Option<u32>| cep.and_then(|cep| u16::try_from(cep).ok()).unwrap_or_default();
-        let (here, there) = (cep(connection.src_cep), cep(connection.dst_cep));
-        let answer =
-            |op_code| Some(Message::about(op_code, object::FLOW, object::FLOW_NAME).with_value(&request.mirrored()));
-        match message.op_code {
-            op::CREATE if self.requested.insert(here) => {
-                let Some(cube) = cubes.iter().find(|cube| Some(cube.id.into()) == connection.qosid) else {
-                    return Outcome::default();
-                };
-                let (qos, policies) = policies(cube);
-                let value = FlowRequest {
-                    src_app: ApName::new(&request.src_app.ap_name),
-                    dst_app: ApName::new(&request.dst_app.ap_name),
-                    src_port: here.into(),
-                    dst_port: Some(0),
-                    src_ipcp: request.src_ipcp,
-                    dst_ipcp: request.dst_ipcp,
-                    connections: vec![ConnId { dst_cep: Some(0), ..*connection }],
-                    cur_conn_idx: Some(0),
-                    state: Some(1),
-                    qos: Some(qos),
-                    policies: Some(policies),
-                    max_create_flow_retries: Some(3),
-                    create_flow_retries: Some(0),
-                    hop_cnt: Some(0),
-                };
-                let about = Message::about(op::CREATE, object::FLOW, object::FLOW_NAME).with_value(&value);
-                let message = Message { invoke_id: Some(here.into()), ..about };
-                Outcome { sdu: Some(wrap(addresses, &message)), answer: None }
-            }
-            op::CREATE_R => {
-                let Some(remote) = self.remotes.get_mut(&(to.clone(), there)) else { return Outcome::default() };
-                let Remote { cep, request: Some((value, invoke_id)), .. } = remote else { return Outcome::default() };
-                let cep = *cep;
-                value.dst_port = Some(here.into());
-                if let Some(connection) = value.connections.first_mut() {
-                    connection.dst_cep = Some(here.into());
-                }
-                let refused = message.result.is_some();
-                let response = Message {
-                    invoke_id: Some(*invoke_id),
-                    result: message.result,
-                    result_reason: refused.then(|| "refused".into()),
-                    ..Message::about(op::CREATE_R, object::FLOW, object::FLOW_NAME).with_value(value)
-                };
-                match refused {
-                    true => drop(self.remotes.remove(&(to.clone(), there))),
-                    false => self.orders.entry(here).or_default().remote = Some((cep, there)),
-                }
-                Outcome { sdu: Some(wrap(addresses, &response)), answer: None }
-            }
-            op::DELETE => {
-                let remote = self.remotes.remove(&(to.clone(), there));
-                self.invoke_id = self.invoke_id.checked_add(1).unwrap_or(1);
-                let delete = |remote: Remote| Message {
-                    // Not that of a request, which are connection endpoints.
-                    invoke_id: Some(0x1_0000 + (self.invoke_id & 0xffff)),
-                    ..Message::about(op::DELETE, object::FLOW, format!("{}/{}", object::FLOW_NAME, remote.port))
-                };
-                Outcome { sdu: remote.map(|remote| wrap(addresses, &delete(remote))), answer: answer(op::DELETE_R) }
-            }
-            op::READ => Outcome { sdu: None, answer: answer(op::READ_R) },
-            _ => Outcome::default(),
-        }
-    }
-
-    /// What a member says about a flow, as messages here. `flow` finds one by its endpoint.
-    pub(crate) fn receive<'a>(
+    fn receive<'a>(
         &mut self,
-        from: &Name,
+        (from, _): (&Name, [u16; 2]),
         message: &Message,
         cubes: &[Qos],
-        flow: impl Fn(FlowId) -> Option<&'a Flow>,
+        flow: &dyn Fn(FlowId) -> Option<&'a Flow>,
     ) -> Option<Message> {
-        let about = |op_code, value: &cdap::FlowRequest| {
-            let about = Message::about(op_code, object::FLOW, object::FLOW_NAME).with_value(value);
-            Message { result: message.result, ..about }
-        };
-        let short = |number: Option<u32>| number.and_then(|number| u16::try_from(number).ok());
         match message.op_code {
-            op::CREATE if message.is_about(object::FLOW) => {
-                let value: FlowRequest = message.value().ok()?;
-                let connection = value.connections.first()?;
-                let cep = short(connection.src_cep)?;
-                let invoke_id = message.invoke_id?;
-                // One that has an answer may be of a life before this one, with the same numbers.
-                let same = |remote: &Remote| {
-                    let is_same = |(request, before): &(FlowRequest, i32)| {
-                        *before == invoke_id && request.dst_port.unwrap_or_default() == 0
-                    };
-                    remote.port == value.src_port && remote.request.as_ref().is_some_and(is_same)
-                };
-                let known = self.remotes.iter().any(|((member, _), remote)| member == from && same(remote));
-                if known || value.src_ipcp != from.as_str() || self.remotes.len() >= MOST {
-                    return None;
-                }
-                let wanted = value.policies.as_ref().and_then(|policies| policies.dtcp.as_ref()?.rtx_ctrl);
-                let cube = cubes.iter().find(|cube| cube.reliable == wanted.unwrap_or_default())?;
-                let ap_name = |name: &ApName| Some(cdap::ApName { ap_name: name.name()?.to_string() });
-                let (src_app, dst_app) = (ap_name(&value.src_app)?, ap_name(&value.dst_app)?);
-                let there = self.fresh(from);
-                let src_cep = Some(there.into());
-                let request = cdap::FlowRequest {
-                    src_app,
-                    dst_app,
-                    src_port: value.src_port,
-                    src_ipcp: value.src_ipcp.clone(),
-                    dst_ipcp: value.dst_ipcp.clone(),
-                    connections: vec![ConnId { qosid: Some(cube.id.into()), src_cep, dst_cep: None }],
-                    ..cdap::FlowRequest::default()
-                };
-                let remote = Remote { cep, port: value.src_port, request: Some((value, invoke_id)) };
-                self.remotes.insert((from.clone(), there), remote);
-                Some(about(op::CREATE, &request))
-            }
+            op::CREATE if message.is_about(object::FLOW) => self.requested(from, message, cubes),
             op::CREATE_R => {
                 let id = u16::try_from(message.invoke_id?).ok()?;
                 let asked = flow(id).filter(|flow| flow.peer == *from && flow.remote_cep() == 0)?;
                 let value: FlowRequest = message.value().ok()?;
                 let cep = short(value.connections.first()?.dst_cep)?;
-                let there = self.fresh(from);
-                if message.result.is_none() {
-                    let remote = Remote { cep, port: value.dst_port.unwrap_or_default(), request: None };
-                    self.remotes.insert((from.clone(), there), remote);
-                    self.orders.entry(id).or_default().remote = Some((cep, there));
-                }
-                Some(about(op::CREATE_R, &asked.answer(id, there)))
+                let object = object_name(value.dst_port.unwrap_or_default());
+                let remote = message.result.is_none().then_some(Remote { cep, object, request: None });
+                Some(self.endpoints.answered(from, message, (id, asked), remote))
             }
             op::DELETE => {
                 let port = message.obj_name.as_deref()?.strip_prefix(object::FLOW_NAME)?.strip_prefix('/')?;
                 let id: FlowId = port.parse().ok()?;
                 let ended = flow(id).filter(|flow| flow.peer == *from)?;
-                self.remotes.remove(&(from.clone(), ended.remote_cep()));
-                Some(about(op::DELETE, &ended.release(id, ended.remote_cep())))
+                self.endpoints.remotes.remove(&(from.clone(), ended.remote_cep()));
+                Some(native(op::DELETE, message, &ended.release(id, ended.remote_cep())))
             }
             _ => None,
         }
     }
 
-    /// A PDU of a flow as rlite writes it.
-    pub(crate) fn write(&mut self, header: Header, payload: Vec<u8>) -> (Header, Vec<u8>) {
-        let order = self.orders.entry(header.src_cep).or_default();
-        let header = Header { dst_cep: order.remote.map_or(header.dst_cep, |(there, _)| there), ..header };
+    fn unwrap(&self, sdu: &[u8]) -> Option<(u16, Message)> {
+        unwrap(sdu)
+    }
+
+    fn announced(&mut self, message: &Message, _: &Rib) -> Option<Vec<Announced>> {
+        objects::read(message)
+    }
+
+    fn write(&mut self, header: Header, payload: Vec<u8>) -> (Header, Vec<u8>) {
+        let (order, header) = self.endpoints.sent(header);
         let Some(ack) = Ack::parse(&payload).filter(|_| header.kind != kind::DATA) else {
+            // When the first data PDU is sent again it has no flag: rlite would deliver it twice.
             let flags = if order.begun { 0 } else { RUN };
             order.begun = true;
             return (Header { flags, ..header }, payload);
         };
-        let sequence = order.control;
-        order.control = order.control.wrapping_add(1);
         let numbers = [0, ack.next, ack.edge.wrapping_sub(1), ack.next, 0, 0];
-        let header = Header { kind: CONTROL_TYPE | ACKNOWLEDGES | GIVES_CREDIT, sequence, ..header };
-        (header, numbers.into_iter().flat_map(u32::to_le_bytes).collect())
+        let (kind, sequence) = (CONTROL_TYPE | ACKNOWLEDGES | GIVES_CREDIT, order.next_control());
+        (Header { kind, sequence, ..header }, numbers.into_iter().flat_map(u32::to_le_bytes).collect())
     }
 
-    /// A PDU of a flow as it is here. The flag says whether a run of sequence numbers begins anew. None if it is none.
-    pub(crate) fn read(&mut self, header: Header, payload: &[u8], now: Duration) -> Option<(Header, Vec<u8>, bool)> {
-        let order = self.orders.entry(header.dst_cep).or_default();
-        let src_cep = match order.remote {
-            Some((there, here)) if there == header.src_cep => here,
-            Some(_) => return None,
-            None => header.src_cep,
-        };
-        let header = Header { src_cep, ..header };
+    fn read(&mut self, header: Header, payload: &[u8], now: Duration) -> Option<(Header, Vec<u8>, bool)> {
+        let (order, header) = self.endpoints.received(header)?;
         if header.kind == kind::DATA {
             let idle = order.data.is_some_and(|at| now.saturating_sub(at) >= NEW_RUN);
             let begins = header.flags & RUN != 0 && idle;
@@ -419,18 +324,11 @@ impl Exchange {
             return None;
         }
         let edge = if header.kind & GIVES_CREDIT != 0 { rwe.wrapping_add(1) } else { next };
-        let ack = Ack { next, edge, received: 0, marked: 0, ranges: Vec::new() };
-        Some((Header { kind: kind::ACK_FLOW, ..header }, ack.write(), false))
+        Some(acknowledgement(header, next, edge))
     }
 
-    /// Forgets flows that there are no more.
-    pub(crate) fn retain(&mut self, flows: &crate::flows::Flows) {
-        self.orders.retain(|id, _| flows.get(*id).is_some());
-        self.requested.retain(|id| flows.get(*id).is_some());
-        if self.remotes.len() > flows.iter().count() {
-            let there: BTreeSet<_> = flows.iter().map(|(_, flow)| (flow.peer.clone(), flow.remote_cep())).collect();
-            self.remotes.retain(|place, _| there.contains(place));
-        }
+    fn retain(&mut self, flows: &Flows) {
+        self.endpoints.retain(flows);
     }
 }
 

@@ -3,8 +3,8 @@
 
 use prost::Message as _;
 
-use super::objects::ApName;
 use crate::cdap::{Message, ObjectValue, op};
+use crate::plain::ApName;
 
 /// Longest message, in bytes: what a PDU on Ethernet has room for.
 const LONGEST: usize = 1472;

@@ -4,9 +4,10 @@
 //! | --- | --- |
 //! | `messages` | CDAP messages as bytes |
 //! | `objects` | names and values of RIB objects |
-//! | `arp` | how a name finds a station: the shim DIF over Ethernet |
-//! | `enrolment` | a link's other end: enrollment and keep-alive |
+//! | `enrolment` | enrollment |
 //! | `flows` | flow allocation and control PDUs, between rlite's messages and those of [`crate::flows`] |
+//!
+//! What IRATI's dialect has in common with it is in [`crate::plain`].
 //!
 //! The other state machines are those of every DIF. What rlite's protocol lacks they are given by this side: a release is not answered
 //! there, and nobody asks whether a flow is still there. There is no authentication, and nothing is acknowledged: members send each
@@ -15,11 +16,11 @@
 //! Sources: `user/libs/cdap.cpp`, `CDAP.proto`, `user/uipcps/uipcp-normal*.cpp`, `BaseRIB.proto`, `kernel/normal.c`,
 //! `kernel/shim-eth.c`.
 
-pub(crate) mod arp;
 pub(crate) mod enrolment;
 pub(crate) mod flows;
 mod messages;
 pub(crate) mod objects;
+
 /// A management SDU: of what is wrapped the message inside.
 pub(crate) fn read(sdu: &[u8]) -> Option<crate::cdap::Message> {
     flows::unwrap(sdu).map(|(_, message)| message).or_else(|| messages::decode(sdu))

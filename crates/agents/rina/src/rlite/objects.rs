@@ -3,7 +3,8 @@
 
 use crate::cdap::{LowerFlow, Message, object, op};
 use crate::name::Name;
-use crate::rib::{Key, Object, Plain};
+use crate::plain::ApName;
+use crate::rib::{Announced, Key, Object, Plain};
 
 /// Names of objects that only this dialect has.
 pub(super) mod name {
@@ -31,54 +32,6 @@ pub(crate) const PLAIN: Plain = Plain {
     forgets: |_| true,
     lasts: |key| !matches!(key, Key::LowerFlow(..)),
 };
-
-/// `APName`, and IRATI's `applicationProcessNamingInfo_t`.
-#[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct ApName {
-    #[prost(string, required, tag = "1")]
-    pub ap_name: String,
-    #[prost(string, optional, tag = "2")]
-    pub ap_instance: Option<String>,
-    #[prost(string, optional, tag = "3")]
-    pub ae_name: Option<String>,
-    #[prost(string, optional, tag = "4")]
-    pub ae_instance: Option<String>,
-}
-
-impl ApName {
-    /// The parts of a name, which `|` separates.
-    pub(crate) fn new(name: &str) -> ApName {
-        let mut parts = name.splitn(4, '|').map(String::from);
-        let mut next = || parts.next().unwrap_or_default();
-        let ap_name = next();
-        ApName { ap_name, ap_instance: Some(next()), ae_name: Some(next()), ae_instance: Some(next()) }
-    }
-
-    /// The name, without empty parts behind the last one that is not empty.
-    pub(crate) fn text(&self) -> String {
-        let more =
-            [&self.ap_instance, &self.ae_name, &self.ae_instance].map(|part| part.as_deref().unwrap_or_default());
-        let parts = [self.ap_name.as_str(), more[0], more[1], more[2]];
-        let last = parts.iter().rposition(|part| !part.is_empty());
-        parts[..last.map_or(0, |last| last + 1)].join("|")
-    }
-
-    /// The text of a name's parts. None if all are empty.
-    pub(crate) fn text_of(
-        ap_name: Option<String>,
-        ap_instance: Option<String>,
-        ae_name: Option<String>,
-        ae_instance: Option<String>,
-    ) -> Option<String> {
-        let text = ApName { ap_name: ap_name.unwrap_or_default(), ap_instance, ae_name, ae_instance }.text();
-        Some(text).filter(|text| !text.is_empty())
-    }
-
-    /// The same as a name here. None if it is none.
-    pub(crate) fn name(&self) -> Option<Name> {
-        self.text().parse().ok()
-    }
-}
 
 /// `DataTransferConstants`.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -201,17 +154,6 @@ struct Entry {
 struct Slice {
     #[prost(message, repeated, tag = "1")]
     entries: Vec<Entry>,
-}
-
-/// What a neighbour announces about an object. The number is None where rlite has none: then what comes last counts.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Announced {
-    pub key: Key,
-    pub seq: Option<u32>,
-    pub present: bool,
-    pub value: u32,
-    /// Seconds.
-    pub age: u32,
 }
 
 /// The message about an object.

@@ -11,9 +11,10 @@ use crate::credential::NONCE;
 use crate::efcp::Qos;
 use crate::flows::FlowId;
 use crate::name::Name;
-use crate::neighbour::{Effect, Local, Mac};
+use crate::neighbour::{Effect, LinkEnd as _, Local, Mac};
 use crate::pdu::{Header, Syntax, kind};
-use crate::rib::{Key, Rib};
+use crate::plain::{ApName, Exchange as _, FlowObject as _, arp};
+use crate::rib::{Announced, Key, Rib};
 
 fn bytes(of: &str) -> Vec<u8> {
     let line = include_str!("recorded.txt").lines().find_map(|line| line.strip_prefix(&format!("{of} ")));
@@ -153,7 +154,7 @@ fn frames_of_members_that_run_rlite() {
                 assert_eq!(encode(&message, message.version == Some(1)), payload, "{of}");
                 if message.is_about("a_data") {
                     let (address, message) = flows::unwrap(payload).unwrap_or_else(|| panic!("{of}"));
-                    assert_eq!(flows::wrap([header.src, header.dst], &message), payload, "{of}");
+                    assert_eq!(flows::FlowRequest::wrap([header.src, header.dst], &message), payload, "{of}");
                     assert_eq!(address, header.src, "{of}");
                 }
                 if let Some(all) = objects::read(&message) {
@@ -404,13 +405,13 @@ fn flow_requests_are_those_of_rlite() {
         assert_eq!(flows::comparable(&ours.1, 5, 5), flows::comparable(&theirs.1, 5, 5), "{of}");
         assert_eq!(
             exchange.send(&to, [18, 17], &message, &[cube.clone()]),
-            flows::Outcome::default(),
+            crate::plain::Outcome::default(),
             "it is sent once"
         );
         // rlite answers.
         let (_, answer) = flows::unwrap(&bytes(&format!("{of}_create_r"))).unwrap();
         let answer = Message { invoke_id: Some(5), ..answer };
-        let native = exchange.receive(&to, &answer, &[cube.clone()], |id| flows.get(id)).unwrap();
+        let native = exchange.receive((&to, [0; 2]), &answer, &[cube.clone()], &|id| flows.get(id)).unwrap();
         let qos = |_| Some(cube.clone());
         flows.receive((&to, &[0; 8]), &native, qos, |_| false, Duration::ZERO).unwrap();
         assert!(flows.get(5).unwrap().is_open());
@@ -456,9 +457,13 @@ fn rlite_asks_for_flows() {
         let (address, request) = flows::unwrap(&bytes(&format!("{of}_create"))).unwrap();
         assert_eq!(address, 18);
         let from = name("n.2");
-        assert_eq!(exchange.receive(&name("other"), &request, &cubes(), |_| None), None, "not by another member");
-        let native = exchange.receive(&from, &request, &cubes(), |_| None).unwrap();
-        assert_eq!(exchange.receive(&from, &request, &cubes(), |_| None), None, "it is sent again");
+        assert_eq!(
+            exchange.receive((&name("other"), [0; 2]), &request, &cubes(), &|_| None),
+            None,
+            "not by another member"
+        );
+        let native = exchange.receive((&from, [0; 2]), &request, &cubes(), &|_| None).unwrap();
+        assert_eq!(exchange.receive((&from, [0; 2]), &request, &cubes(), &|_| None), None, "it is sent again");
         let cube = |id| cubes().into_iter().find(|cube| cube.id == id);
         flows.receive((&from, &[0; 8]), &native, cube, |app| *app == name("rinaperf"), Duration::ZERO).unwrap();
         flows.answer(6, true, Duration::ZERO);
@@ -471,11 +476,11 @@ fn rlite_asks_for_flows() {
         // The port is the endpoint here.
         assert_eq!(flows::comparable(&ours.1, 9, 9), flows::comparable(&theirs.1, 9, 9), "{of}");
         // A member that begins anew asks with the same numbers.
-        assert!(exchange.receive(&from, &request, &cubes(), |_| None).is_some());
+        assert!(exchange.receive((&from, [0; 2]), &request, &cubes(), &|_| None).is_some());
         // rlite ends it, by this end's port.
         let (_, delete) = flows::unwrap(&bytes("delete")).unwrap();
         let delete = Message { obj_name: Some("/mgmt/flowalloc/flows/6".into()), ..delete };
-        let native = exchange.receive(&from, &delete, &cubes(), |id| flows.get(id)).unwrap();
+        let native = exchange.receive((&from, [0; 2]), &delete, &cubes(), &|id| flows.get(id)).unwrap();
         flows.receive((&from, &[0; 8]), &native, cube, |_| false, Duration::ZERO).unwrap();
         // Without retransmission PDUs may come behind it.
         assert_eq!(flows.iter().count(), usize::from(!reliable));
@@ -515,7 +520,7 @@ fn nothing_that_is_received_breaks_anything() {
             rib.learn(0, announced, Duration::ZERO);
         }
         if let Some((_, message)) = flows::unwrap(&sdu) {
-            exchange.receive(&name("n.2"), &message, &cubes(), |_| None);
+            exchange.receive((&name("n.2"), [0; 2]), &message, &cubes(), &|_| None);
         }
         if let Ok((header, payload)) = Syntax::Rlite.parse(&sdu) {
             exchange.read(header, payload, Duration::ZERO);
@@ -555,7 +560,7 @@ fn lower_flows_that_come_back_are_deleted_again() {
     rib.set(key.clone(), false, 3, now);
     let written = |rib: &mut Rib| rib.tick(now).into_iter().map(|(_, message)| message.op_code).collect::<Vec<_>>();
     assert_eq!(written(&mut rib), [op::DELETE]);
-    let announced = |present, seq, value| objects::Announced { key: key.clone(), seq, present, value, age: 0 };
+    let announced = |present, seq, value| Announced { key: key.clone(), seq, present, value, age: 0 };
     rib.learn(0, announced(true, Some(1000), 3), now);
     assert_eq!(written(&mut rib), [op::DELETE]);
     rib.learn(0, announced(false, None, 1), now);
@@ -567,7 +572,7 @@ fn lower_flows_that_come_back_are_deleted_again() {
 #[test]
 fn names_of_applications_have_parts() {
     for text in ["rinaperf-data|server", "a", "a|b|c|d", "a||b", "a|||d", "|b", "a|b|c|d|", "a|b|c||d"] {
-        let parts = objects::ApName::new(text);
+        let parts = ApName::new(text);
         assert_eq!(parts.name(), Some(name(text)));
         assert_eq!(parts.ap_name, text.split('|').next().unwrap());
     }
