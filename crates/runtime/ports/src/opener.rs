@@ -74,7 +74,7 @@ const MOST_FRAMES: u32 = 16_384;
 const RING: u32 = 1024;
 
 /// How long opening a device waits for devices that are being closed.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Opens devices for the workers of a switch. Methods may be called from any thread.
 #[derive(Debug)]

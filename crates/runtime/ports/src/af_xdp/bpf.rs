@@ -13,6 +13,7 @@ const MAP_DELETE: libc::c_long = 3;
 const PROGRAM_LOAD: libc::c_long = 5;
 const PROGRAM_TEST_RUN: libc::c_long = 10;
 const LINK_CREATE: libc::c_long = 28;
+const LINK_DETACH: libc::c_long = 34;
 
 const PROGRAM_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
@@ -193,6 +194,17 @@ pub(super) fn attach(program: &OwnedFd, device: u32, mode: AttachMode) -> io::Re
         Attributes { program: program.as_raw_fd() as u32, device, attach: ATTACH_XDP, flags: mode as u32 };
     // SAFETY: as the command expects; no pointers.
     unsafe { bpf(LINK_CREATE, &mut attributes) }.map(owned)
+}
+
+/// Detaches a program from its device, whoever else has a descriptor of the link. Kernels before 5.9 do not know the command: there the
+/// program is detached when the last descriptor is closed.
+pub(super) fn detach(link: &OwnedFd) -> io::Result<()> {
+    #[repr(C)]
+    struct Attributes {
+        link: u32,
+    }
+    // SAFETY: as the command expects; no pointers.
+    unsafe { bpf(LINK_DETACH, &mut Attributes { link: link.as_raw_fd() as u32 }) }.map(drop)
 }
 
 /// Runs a program on a frame without a device, and returns its result.

@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::assembler::{Assembler, Instruction, Label, R0, R1, R2, R3, R4, R6, R7, R8, R9, STACK, When, Width};
@@ -419,8 +420,10 @@ pub(super) struct Redirect {
     first: u32,
     queues: u32,
     matched: Mutex<Matched>,
-    /// Detaches the program when closed.
+    /// Detaches the program when the last process has closed it.
     link: SlowToClose,
+    /// Whether another process has the link, too, or has had it: then the program stays for that one.
+    shared: AtomicBool,
 }
 
 /// The frames that a device's sockets take.
@@ -451,7 +454,7 @@ impl Redirect {
         let link = bpf::attach(&program.program, device, mode)?.into();
         let first = program.reserve(queues)?;
         let matched = Mutex::new(Matched { mac, frames: frames.emptied() });
-        let redirect = Redirect { program, device, first, queues, matched, link };
+        let redirect = Redirect { program, device, first, queues, matched, link, shared: AtomicBool::new(false) };
         redirect.change(frames)?;
         Ok(redirect)
     }
@@ -473,7 +476,8 @@ impl Redirect {
         let program = programs.inherit(apart, program, sockets, keys);
         program.reserve_part(part)?;
         let matched = Mutex::new(Matched { mac, frames: frames.emptied() });
-        let redirect = Redirect { program, device, first: part.0, queues, matched, link: link.into() };
+        let (link, shared) = (link.into(), AtomicBool::new(true));
+        let redirect = Redirect { program, device, first: part.0, queues, matched, link, shared };
         redirect.change(frames)?;
         Ok(redirect)
     }
@@ -484,6 +488,7 @@ impl Redirect {
         if *by == MatchBy::EtherType {
             return Ok(None);
         }
+        self.shared.store(true, Ordering::Release);
         Ok(Some(SharedProgram {
             mode,
             link: self.link.try_clone()?,
@@ -555,6 +560,10 @@ impl Drop for Redirect {
         let none = lock(&self.matched).frames.emptied();
         let _ = self.change(&none);
         self.program.give_back(self.first);
+        // A process that this one is about to start has the descriptor for a moment. The device must be free nevertheless.
+        if !self.shared.load(Ordering::Acquire) {
+            self.link.close_after(|link| drop(bpf::detach(link)));
+        }
     }
 }
 

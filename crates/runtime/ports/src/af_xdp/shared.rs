@@ -14,8 +14,9 @@ use hopwright_dataplane::{FrameSize, Pool};
 
 use super::socket;
 
-/// How long to wait for a queue that a closed socket still occupies.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long to wait for a queue that a closed socket still occupies: until the kernel has freed it, and processes that are about to be
+/// started have closed their copies of the descriptor.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The frames of one pool, as sockets use them. Clones share the same memory.
 #[derive(Clone, Debug)]
@@ -169,6 +170,7 @@ impl SharedFrames {
         let other = sockets.iter().find_map(Weak::upgrade);
         let attempts = if other.is_some() { &flags[..1] } else { flags };
         let mut last = io::Error::from(io::ErrorKind::InvalidInput);
+        let deadline = Instant::now() + PATIENCE;
         for flags in attempts {
             let new = socket::open()?;
             if other.is_none() {
@@ -180,7 +182,7 @@ impl SharedFrames {
                 }?;
             }
             let made = prepare(&new)?;
-            match patiently(|| socket::bind(&new, device, queue, *flags, other.as_deref())) {
+            match patiently(deadline, || socket::bind(&new, device, queue, *flags, other.as_deref())) {
                 Ok(()) => {
                     let new = Arc::new(new);
                     sockets.push(Arc::downgrade(&new));
@@ -193,9 +195,8 @@ impl SharedFrames {
     }
 }
 
-/// Retries for a while if the queue is busy: the kernel frees a closed socket's queue with a delay.
-fn patiently(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+/// Retries until the deadline if the queue is busy.
+fn patiently(deadline: Instant, mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     loop {
         match attempt() {
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
