@@ -509,8 +509,8 @@ mod tests {
     fn what_waits_for_a_rate_leaves_at_once_in_a_hurry() {
         let mut pool = Pool::new(64, FrameSize { headroom: 0, data: 2048 }).unwrap();
         let (port, wire) = crate::memory::MemoryPort::new("slow");
-        // A packet takes 8 seconds.
-        let mut port = EgressQueues::with_rate(1000).attach(vec![Box::new(port)]).remove(0);
+        // A packet takes 800 seconds.
+        let mut port = EgressQueues::with_rate(10).attach(vec![Box::new(port)]).remove(0);
         let mut packets: Vec<Packet> = (0..4).map(|n| pool.take_filled(&[n; 1000]).unwrap()).collect();
         assert_eq!(port.transmit(&mut pool, &mut packets), 4);
         assert_eq!(wire.receive_all().len(), 1);

@@ -76,7 +76,7 @@ mod tests {
         for odd in ["fifo", "zero", "."] {
             assert_eq!(read(&at(odd), 1 << 20).unwrap_err().to_string(), "not a regular file", "{odd}");
         }
-        assert!(start.elapsed() < Duration::from_secs(10));
+        assert!(start.elapsed() < Duration::from_secs(60));
         assert_eq!(read(&at("absent"), 5).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 

@@ -19,7 +19,7 @@ use v1::p4_runtime_client::P4RuntimeClient;
 use v1::stream_message_response::Update;
 
 const SOURCE: &str = include_str!("../../../../../tests/p4runtime/basic.p4");
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 type Stub = P4RuntimeClient<Channel>;
 

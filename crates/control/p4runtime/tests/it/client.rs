@@ -131,7 +131,7 @@ fn packets_are_followed() {
         let request = WatchRequest { packets: 2, r#where: vec!["ethernet.type=0x800".into()], ..Default::default() };
         watcher.watch(request, |reply| told.send(reply.packet).is_ok()).unwrap();
     });
-    let next = || tell.recv_timeout(Duration::from_secs(20)).unwrap();
+    let next = || tell.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(next(), None);
 
     let mut frame = vec![0u8; 60];

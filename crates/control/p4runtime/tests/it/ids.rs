@@ -143,7 +143,7 @@ impl Controller {
     }
 
     pub(crate) async fn next(&mut self) -> v1::stream_message_response::Update {
-        let next = tokio::time::timeout(Duration::from_secs(20), self.from.next()).await.unwrap();
+        let next = tokio::time::timeout(Duration::from_secs(60), self.from.next()).await.unwrap();
         next.unwrap().unwrap().update.unwrap()
     }
 

@@ -27,7 +27,7 @@ fn site() -> Site {
 /// Sends bytes and returns everything that comes back until the server closes.
 fn exchange(to: SocketAddr, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(to).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // The server may close before it has read everything.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
@@ -56,21 +56,24 @@ fn a_header_without_end() {
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
 }
 
-/// Requests the page several times. This would take longer than `limit` if other clients had to time out first.
-fn assert_served(site: &Site, limit: Duration) {
+/// Requests the page several times. Returns how long that took.
+fn served(site: &Site) -> Duration {
     let start = Instant::now();
     for _ in 0..5 {
         assert_eq!(status(site.address, "GET", "/page", ""), 200);
     }
-    assert!(start.elapsed() < limit, "{:?}", start.elapsed());
+    start.elapsed()
 }
 
 #[test]
 fn silent_clients_keep_nobody_out() {
-    let site = site();
-    let silent: Vec<_> = (0..200).map(|_| TcpStream::connect(site.address).unwrap()).collect();
-    assert_served(&site, 2 * HEADER_TIME);
-    drop(silent);
+    // It would take longer if they had to time out first. One of some: others may use the machine.
+    let at_once = || {
+        let site = site();
+        let _silent: Vec<_> = (0..200).map(|_| TcpStream::connect(site.address).unwrap()).collect();
+        served(&site) < HEADER_TIME
+    };
+    assert!((0..10).any(|_| at_once()));
 }
 
 /// Whether the other end closes a connection within a time.
@@ -99,7 +102,8 @@ fn clients_that_do_not_read_keep_nobody_out() {
             stream
         })
         .collect();
-    assert_served(&site, CONNECTION_TIME / 2);
+    let time = served(&site);
+    assert!(time < CONNECTION_TIME / 2, "{time:?}");
     // The last of them did not have to make room for others; its time ends.
-    assert!(is_closed(stalled.last().unwrap(), 10 * STALL_TIME));
+    assert!(is_closed(stalled.last().unwrap(), CONNECTION_TIME / 2));
 }

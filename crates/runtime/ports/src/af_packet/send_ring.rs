@@ -135,11 +135,9 @@ mod devices;
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use hopwright_dataplane::{FrameSize, Pool, Port};
 
-    use super::devices::{ip, with_devices};
+    use super::devices::{ip, receive_exactly, with_devices};
     use super::*;
     use crate::af_packet::{AfPacket, send_ring};
 
@@ -162,22 +160,9 @@ mod tests {
             taken
         }
 
-        /// Receives until `count` frames have arrived or nothing has arrived for a while.
+        /// Receives `count` frames, for which it waits, and those that arrive beyond.
         fn arrived(&mut self, count: usize) -> Vec<Vec<u8>> {
-            let (mut batch, mut frames, mut idle) = (Vec::new(), Vec::new(), 0);
-            while frames.len() < count && idle < 200 {
-                if self.peer.receive(&mut self.pool, &mut batch, 100) == 0 {
-                    std::thread::sleep(Duration::from_millis(1));
-                    idle += 1;
-                    continue;
-                }
-                idle = 0;
-                for packet in batch.drain(..) {
-                    frames.push(packet.bytes().to_vec());
-                    self.pool.give(packet);
-                }
-            }
-            frames
+            receive_exactly(&mut self.peer, &mut self.pool, count)
         }
     }
 
@@ -213,7 +198,7 @@ mod tests {
             // The kernel refuses frames without a whole Ethernet header.
             assert_eq!(pair.send(&[frame(60, 6), vec![0; 13], frame(60, 7)], 500), 1);
             assert_eq!(pair.send(&[frame(60, 8)], 500), 1);
-            assert_eq!(pair.arrived(5), [frame(500, 1), frame(200, 2), frame(60, 6), frame(60, 8)]);
+            assert_eq!(pair.arrived(4), [frame(500, 1), frame(200, 2), frame(60, 6), frame(60, 8)]);
         });
     }
 
@@ -240,7 +225,7 @@ mod tests {
                     pair.peer.stats();
                     let frames = frames();
                     assert_eq!(pair.send(&frames, 9014), 100, "{up}");
-                    assert!(pair.arrived(101) == frames);
+                    assert!(pair.arrived(100) == frames);
                 }
             }
         });
@@ -257,7 +242,7 @@ mod tests {
             assert_eq!(pair.send(&frames[4..], 9014), 0);
             pair.ring.status(slot).store(libc::TP_STATUS_AVAILABLE, Ordering::Release);
             assert_eq!(pair.send(&frames[4..], 9014), 6);
-            assert_eq!(pair.arrived(11), frames);
+            assert_eq!(pair.arrived(10), frames);
         });
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use crate::af_xdp::to_ours;
-use crate::devices::{MAC_B, info_when_up, ip, tc, with_devices};
+use crate::devices::{self, MAC_B, PATIENCE, QUIET, info_when_up, ip, tc, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 use hopwright_ports::af_packet::Input;
@@ -15,27 +15,14 @@ fn pool() -> Pool {
     Pool::new(600, FrameSize::JUMBO).unwrap()
 }
 
-/// Receives until there are this many packets, or nothing has come for a while.
+/// Receives until there are this many packets.
 fn receive(port: &mut AfPacket, pool: &mut Pool, count: usize) -> Vec<Vec<u8>> {
-    let mut poll = PollSet::new();
-    poll.add(port.poll_fd().unwrap().as_raw_fd());
-    let mut batch: Vec<Packet> = Vec::with_capacity(256);
-    let mut got = Vec::new();
-    let mut idle = 0;
-    while got.len() < count && idle < 30 {
-        poll.wait(Duration::from_millis(100));
-        if port.receive(pool, &mut batch, 256) == 0 {
-            std::thread::sleep(Duration::from_millis(10));
-            idle += 1;
-            continue;
-        }
-        idle = 0;
-        for packet in batch.drain(..) {
-            got.push(packet.bytes().to_vec());
-            pool.give(packet);
-        }
-    }
-    got
+    devices::receive(port, pool, PATIENCE, |got| got.len() >= count)
+}
+
+/// Receives until nothing has come for a while.
+fn receive_all(port: &mut AfPacket, pool: &mut Pool) -> Vec<Vec<u8>> {
+    devices::receive(port, pool, QUIET, |_| false)
 }
 
 fn transmit(port: &mut AfPacket, pool: &mut Pool, frames: &[Vec<u8>]) -> usize {
@@ -101,7 +88,7 @@ fn bursts_of_all_sizes_arrive_whole_and_in_order() {
             assert!(got == sent);
         }
         assert_eq!(pool.available(), 600);
-        assert!(receive(&mut a, &mut pool, 1).is_empty(), "what a port sends it does not receive");
+        assert!(receive_all(&mut a, &mut pool).is_empty(), "what a port sends it does not receive");
         assert_eq!(b.stats(), Default::default());
     });
 }
@@ -115,12 +102,17 @@ fn a_lone_frame_is_there_at_once() {
         let mut poll = PollSet::new();
         poll.add(b.poll_fd().unwrap().as_raw_fd());
         for length in [60, 9014, 60, 3000] {
-            assert!(!poll.wait(Duration::ZERO));
-            // A veth's peer has received when sending ends.
-            assert_eq!(transmit(&mut a, &mut pool, &[frame(length, 1)]), 1);
-            assert!(poll.wait(Duration::ZERO));
-            assert_eq!(b.receive(&mut pool, &mut batch, 256), 1);
-            batch.drain(..).for_each(|packet| pool.give(packet));
+            let mut at_once = || {
+                assert!(!poll.wait(Duration::ZERO));
+                assert_eq!(transmit(&mut a, &mut pool, &[frame(length, 1)]), 1);
+                let at_once = poll.wait(Duration::ZERO);
+                assert!(poll.wait(PATIENCE));
+                assert_eq!(b.receive(&mut pool, &mut batch, 256), 1);
+                batch.drain(..).for_each(|packet| pool.give(packet));
+                at_once
+            };
+            // A veth's peer has received when sending ends, unless the system has too much to do.
+            assert!((0..100).any(|_| at_once()));
         }
     });
 }
@@ -140,7 +132,7 @@ fn what_the_ring_or_the_queue_behind_it_has_no_room_for_is_counted() {
                 assert_eq!(transmit(&mut a, &mut pool, &frames), 100);
                 sent.extend(frames);
             }
-            let got = receive(&mut b, &mut pool, 1000);
+            let got = devices::receive_with_losses(&mut b, &mut pool, 1000);
             let kept = got.len();
             assert!((100..1000).contains(&kept) && got[..100] == sent[..100], "{kept} of {length} bytes");
             let stats = b.stats();
@@ -250,7 +242,7 @@ fn a_device_may_go_down_and_come_back() {
         ip("link set va up");
         b.stats();
         assert_eq!(transmit(&mut a, &mut pool, &[frame(100, 6)]), 1);
-        assert_eq!(receive(&mut b, &mut pool, 3), [frame(100, 3), frame(100, 6)]);
+        assert_eq!(devices::receive_exactly(&mut b, &mut pool, 2), [frame(100, 3), frame(100, 6)]);
     });
 }
 
@@ -282,7 +274,7 @@ fn datagrams_of_the_kernel_come_filtered_and_with_their_checksum() {
             }
             assert_eq!(checksum::ones_sum(&summed), 0xffff);
         }
-        assert!(receive(&mut b, &mut pool, 1).is_empty());
+        assert!(receive_all(&mut b, &mut pool).is_empty());
     });
 }
 
@@ -308,10 +300,12 @@ fn what_is_received_apart_survives_a_full_ring() {
             sent += transmit(&mut a, &mut pool, &frames);
         }
         assert_eq!(sent, 20 * 101);
-        let got = receive(&mut b, &mut pool, 20);
-        assert_eq!(got[..20], (0..20).map(apart).collect::<Vec<_>>(), "the others come behind");
-        let others = got.len() - 20 + receive(&mut b, &mut pool, 2000).len();
-        assert!(others > 0 && b.stats().rx_overrun == 2000 - others as u64, "{others} {:?}", b.stats());
+        // The last of the small ring's blocks, which is not full, is handed over a little later.
+        let (others, got): (Vec<_>, Vec<_>) =
+            devices::receive_with_losses(&mut b, &mut pool, 2020).into_iter().partition(|f| f.len() > 200);
+        assert_eq!(got, (0..20).map(apart).collect::<Vec<_>>());
+        let others = others.len() as u64;
+        assert!(others > 0 && b.stats().rx_overrun == 2000 - others, "{others} {:?}", b.stats());
 
         // What is ours may change.
         let set_common = b.filter_setter().unwrap();
@@ -320,7 +314,7 @@ fn what_is_received_apart_survives_a_full_ring() {
         assert_eq!(receive(&mut b, &mut pool, 1), [apart(7)]);
         set_urgent.set(&Filter::nothing()).unwrap();
         transmit(&mut a, &mut pool, &[apart(8)]);
-        assert!(receive(&mut b, &mut pool, 1).is_empty());
+        assert!(receive_all(&mut b, &mut pool).is_empty());
         assert_eq!(pool.available(), 600);
     });
 }

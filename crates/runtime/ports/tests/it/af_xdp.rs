@@ -5,7 +5,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use crate::devices::{self, MAC_B, PATIENCE, info_when_up, ip, with_devices};
+use crate::devices::{self, MAC_B, PATIENCE, QUIET, info_when_up, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 
@@ -36,28 +36,20 @@ impl Shared {
 
     fn open(&self, device: &str, mode: XdpMode, ours: &FrameMatch) -> AfXdp {
         let options = XdpOptions { mode: Some(mode), ring: 256, ..XdpOptions::default() };
-        let attached = once_left(|| XdpDevice::attach(device, ours, options));
-        attached.port(&self.frames, &[0]).unwrap()
+        // A port that was dropped leaves the device in the background.
+        closing::finish(PATIENCE);
+        XdpDevice::attach(device, ours, options).unwrap().port(&self.frames, &[0]).unwrap()
     }
 }
 
-/// Attaches to a device that a port which was dropped may not have left yet: it is closed in the background, and processes that other tests
-/// are about to start have its descriptor for a moment.
-fn once_left<T, E: std::fmt::Display>(attach: impl Fn() -> Result<T, E>) -> T {
-    closing::finish(PATIENCE);
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match attach() {
-            Ok(attached) => return attached,
-            Err(error) => assert!(Instant::now() < deadline, "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Receives until there are this many packets, or nothing has come for a while.
+/// Receives until there are this many packets.
 fn receive(port: &mut dyn Port, pool: &mut Pool, count: usize) -> Vec<Vec<u8>> {
-    devices::receive(port, pool, Duration::from_millis(500), |got| got.len() >= count)
+    devices::receive(port, pool, PATIENCE, |got| got.len() >= count)
+}
+
+/// Receives until nothing has come for a while.
+fn receive_all(port: &mut dyn Port, pool: &mut Pool) -> Vec<Vec<u8>> {
+    devices::receive(port, pool, QUIET, |_| false)
 }
 
 fn transmit(port: &mut dyn Port, pool: &mut Pool, frames: &[Vec<u8>]) -> usize {
@@ -85,7 +77,7 @@ fn bursts_of_all_sizes_pass_both_ways_whole_and_in_order() {
             let mut port = shared.open("vb", mode, &FrameMatch::Everything);
             let info = info_when_up(&port);
             assert_eq!((info.mac, info.mtu, info.up), (Some([2, 0, 0, 0, 0, 11]), Some(9000), Some(true)));
-            assert!(receive(&mut port, &mut shared.pool, 1).is_empty());
+            assert!(receive_all(&mut port, &mut shared.pool).is_empty());
             for burst in 0..5 {
                 // 3,840 bytes fill a chunk to its end.
                 let sizes = [60, 150, 1514, 3839, 3840, 3841, 7936, 7937, 9014];
@@ -115,7 +107,7 @@ fn packets_have_the_headroom_that_programs_want() {
             let mut shared = Shared::with_headroom(1024, 9000, headroom);
             let mut port = shared.open("vb", mode, &FrameMatch::Everything);
             info_when_up(&port);
-            assert!(receive(&mut port, &mut shared.pool, 1).is_empty());
+            assert!(receive_all(&mut port, &mut shared.pool).is_empty());
             // 2,048 and 3,776 bytes fill a chunk to its end.
             let sent: Vec<_> = [60, 1514, 2047, 2048, 2049, 3776, 3777, 6900].map(|length| frame(length, 1)).into();
             assert_eq!(transmit(&mut plain, &mut plain_pool, &sent), sent.len());
@@ -179,7 +171,7 @@ fn a_packet_passes_between_devices_without_a_copy_and_frames_come_back() {
         assert_eq!(shared.pool.available(), 1024 - out);
         // A port that is taken away leaves its frames to the others, as soon as the kernel has closed it.
         drop(output);
-        assert!(closing::finish(Duration::from_secs(10)));
+        assert!(closing::finish(PATIENCE));
         give_back(&mut input, &mut shared.pool);
         assert_eq!(shared.pool.available(), 1024 - 256);
     });
@@ -202,7 +194,6 @@ fn only_what_is_ours_is_taken_and_the_kernel_gets_the_rest() {
             let mut port = shared.open("vb", mode, &FrameMatch::UdpDestinations(ours.to_vec()));
             let mut kernel = AfPacket::open("vb", None).unwrap();
             let mut kernel_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
-            receive(&mut port, &mut shared.pool, 0);
             port.receive(&mut shared.pool, &mut Vec::with_capacity(1), 0);
             for length in [0, 1, 100, 1001] {
                 let payload: Vec<u8> = (0..length).map(|i| (i * 7) as u8).collect();
@@ -224,8 +215,8 @@ fn only_what_is_ours_is_taken_and_the_kernel_gets_the_rest() {
                 let rest = receive(&mut kernel, &mut kernel_pool, 1);
                 assert_eq!(rest[0][36..38], 30041u16.to_be_bytes(), "{mode:?}: the kernel's");
             }
-            assert!(receive(&mut port, &mut shared.pool, 1).is_empty());
-            assert!(receive(&mut kernel, &mut kernel_pool, 1).is_empty());
+            assert!(receive_all(&mut port, &mut shared.pool).is_empty());
+            assert!(receive_all(&mut kernel, &mut kernel_pool).is_empty());
         }
     });
 }
@@ -245,12 +236,9 @@ fn the_program_leaves_with_the_last_port_and_is_not_put_over_anothers() {
             let options = XdpOptions { mode: Some(mode), ..XdpOptions::default() };
             let error = XdpDevice::attach("vb", &FrameMatch::Everything, options).unwrap_err().to_string();
             assert!(error.starts_with("vb: cannot attach the XDP program"), "{error}");
+            // Processes that other tests are about to start have its descriptor for a moment, which does not matter.
             drop(port);
-            // Processes that other tests are about to start have its descriptor for a moment.
-            let deadline = Instant::now() + PATIENCE;
-            while attached() && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            assert!(closing::finish(PATIENCE));
             assert!(!attached());
         }
         let missing = XdpDevice::attach("nowhere", &FrameMatch::Everything, XdpOptions::default()).unwrap_err();
@@ -277,7 +265,7 @@ fn what_does_not_fit_is_counted() {
         for _ in 0..2 {
             assert_eq!(transmit(&mut plain, &mut plain_pool, &burst), 200);
         }
-        let got = receive(&mut port, &mut small.pool, 400);
+        let got = devices::receive_with_losses(&mut port, &mut small.pool, 400);
         assert!(got.len() < 400, "more than the ring holds");
         assert_eq!(got.len() as u64 + port.stats().rx_overrun, 400);
 
@@ -300,28 +288,23 @@ fn a_device_or_its_peer_may_go_down_and_come_back() {
             let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
             let mut shared = Shared::new(1024, 9000);
             let mut port = shared.open("vb", mode, &FrameMatch::Everything);
-            assert!(receive(&mut port, &mut shared.pool, 1).is_empty());
+            assert!(receive_all(&mut port, &mut shared.pool).is_empty());
             for (round, device) in ["vb", "va", "vb"].into_iter().enumerate() {
                 ip(&format!("link set {device} down"));
                 // More than the rings hold is lost; the device may refuse all of it.
                 for i in 0..40 {
                     let lost: Vec<_> = (0..10).map(|j| frame(100, 100_000 + i * 10 + j)).collect();
                     transmit(&mut port, &mut shared.pool, &lost);
-                    receive(&mut port, &mut shared.pool, 0);
                 }
                 port.stats();
                 ip(&format!("link set {device} up"));
                 // What was accepted before may still come, and then what is sent now.
                 let sent: Vec<_> = (0..50).map(|i| frame(1000, round as u32 * 1000 + i)).collect();
-                let deadline = Instant::now() + Duration::from_secs(3);
-                let mut back = Vec::new();
+                let deadline = Instant::now() + PATIENCE;
+                let mut back = receive_all(&mut plain, &mut plain_pool);
                 while !back.ends_with(&sent) && Instant::now() < deadline {
-                    receive(&mut port, &mut shared.pool, 0);
-                    if back.is_empty() {
-                        receive(&mut plain, &mut plain_pool, 400);
-                    }
                     transmit(&mut port, &mut shared.pool, &sent);
-                    back = receive(&mut plain, &mut plain_pool, 450);
+                    back.extend(receive_all(&mut plain, &mut plain_pool));
                 }
                 assert!(back.ends_with(&sent), "{mode:?}, {device}: sent, {} {:?}", back.len(), port.stats());
                 assert_eq!(transmit(&mut plain, &mut plain_pool, &sent), 50);
@@ -382,7 +365,8 @@ fn what_is_received_apart_survives_full_rings() {
             let options = XdpOptions { mode: Some(mode), ring: 256, ..XdpOptions::default() };
             let programs = Programs::default();
             let matched = FrameMatch::UdpDestinations(ours.to_vec());
-            let device = once_left(|| XdpDevice::attach_but(&programs, "vb", &matched, Some(&pattern), options));
+            closing::finish(PATIENCE);
+            let device = XdpDevice::attach_but(&programs, "vb", &matched, Some(&pattern), options).unwrap();
             let mut port = device.port(&shared.frames, &[0]).unwrap();
             port.receive_apart(Input::small("vb", &urgent).unwrap());
             port.receive(&mut shared.pool, &mut Vec::with_capacity(1), 0);
@@ -396,8 +380,9 @@ fn what_is_received_apart_survives_full_rings() {
             }
             assert_eq!(sent, 20 * 101);
             // The last of the small ring's blocks, which is not full, is handed over a little later.
-            let (others, got): (Vec<_>, Vec<_>) =
-                receive(&mut port, &mut shared.pool, 2020).into_iter().partition(|f| f.len() > 200);
+            let (others, got): (Vec<_>, Vec<_>) = devices::receive_with_losses(&mut port, &mut shared.pool, 2020)
+                .into_iter()
+                .partition(|f| f.len() > 200);
             assert_eq!(got, (0..20).map(apart).collect::<Vec<_>>(), "{mode:?}");
             assert_eq!(others.len() as u64 + port.stats().rx_overrun, 2000, "{mode:?}");
         }

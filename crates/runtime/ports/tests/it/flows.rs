@@ -8,7 +8,7 @@ use std::time::Instant;
 use hopwright_dataplane::{FrameSize, Pool, Port};
 use hopwright_ports::{FlowKey, FrameMatch, Opener, PortChoice, UdpSockets, VariableWords, Wanted};
 
-use super::devices::{MAC_B, PATIENCE, ip, with_devices};
+use super::devices::{MAC_B, PATIENCE, ip, wait_until_free, with_devices};
 
 const WORKERS: usize = 2;
 /// Flows and datagrams of each.
@@ -195,7 +195,7 @@ fn udp_sockets_distribute_the_flows_of_one_link() {
 
         sockets.close(to);
         assert!(sockets.addresses().is_empty());
-        UdpSocket::bind(to).unwrap();
+        wait_until_free(to);
     }
 }
 

@@ -1,8 +1,6 @@
 //! Which frames the ports of a device take, on real pairs of virtual devices, in TAP devices and capture files.
 
-use std::time::Duration;
-
-use crate::devices::{self, QUIET, ip, with_devices};
+use crate::devices::{self, PATIENCE, QUIET, ip, receive_exactly, with_devices};
 use hopwright_dataplane::{FrameSize, Pool, Port};
 use hopwright_ports::{AfPacket, FrameMatch, Opener, PcapPort, PortChoice, Tap, Wanted, XdpOptions, closing};
 
@@ -66,21 +64,21 @@ fn by_ether_type() {
                 assert_eq!(sender.transmit(&mut senders, &mut batch), frames.len());
             };
             send(&sent);
-            assert_eq!(receive(&mut *port, &mut pool), sent[..3], "{choice}");
+            assert_eq!(receive_exactly(&mut *port, &mut pool, 3), sent[..3], "{choice}");
             // AF_XDP takes frames from the kernel, a packet socket copies them.
             let left = if choice == PortChoice::AfXdp { &sent[3..] } else { &sent[..] };
-            assert_eq!(receive(&mut kernel, &mut kernels), left, "{choice}");
+            assert_eq!(receive_exactly(&mut kernel, &mut kernels, left.len()), left, "{choice}");
 
             opener.set_match("vb", &FrameMatch::EtherTypes(vec![0x88b5])).unwrap();
             send(&sent);
-            assert_eq!(receive(&mut *port, &mut pool), sent[4..5], "{choice}: changed");
+            assert_eq!(receive_exactly(&mut *port, &mut pool, 1), sent[4..5], "{choice}: changed");
             let error = opener.set_match("vb", &FrameMatch::UdpDestinations(vec![])).unwrap_err();
             assert!(error.to_string().contains("another kind"), "{error}");
             opener.close("vb").unwrap();
             send(&sent);
             assert_eq!(receive(&mut *port, &mut pool), [[0u8; 0]; 0], "{choice}: closed");
             drop(port);
-            assert!(closing::finish(Duration::from_secs(10)));
+            assert!(closing::finish(PATIENCE));
         }
     });
 }
@@ -102,9 +100,9 @@ fn everything() {
             ];
             let mut batch: Vec<_> = sent.iter().map(|f| senders.take_filled(f).unwrap()).collect();
             assert_eq!(sender.transmit(&mut senders, &mut batch), sent.len());
-            assert_eq!(receive(&mut *port, &mut pool), sent, "{choice}");
+            assert_eq!(receive_exactly(&mut *port, &mut pool, sent.len()), sent, "{choice}");
             drop(port);
-            assert!(closing::finish(Duration::from_secs(10)));
+            assert!(closing::finish(PATIENCE));
         }
     });
 }
@@ -141,13 +139,13 @@ fn datagrams_come_without_padding() {
                 let mut batch: Vec<_> = sent.iter().map(|f| senders.take_filled(f).unwrap()).collect();
                 assert_eq!(sender.transmit(&mut senders, &mut batch), sent.len());
                 // AF_XDP completes checksums, which are not compared here.
-                let got = receive(&mut *port, &mut pool);
+                let got = receive_exactly(&mut *port, &mut pool, sent.len());
                 let lengths: Vec<usize> = got.iter().map(Vec::len).collect();
                 let expected = |i: usize| if whole { sent[i].len() } else { datagrams[i % 2].len() };
                 assert_eq!(lengths, (0..sent.len()).map(expected).collect::<Vec<_>>(), "{choice}, {frames:?}");
                 assert!(got.iter().zip(datagrams.iter().cycle()).all(|(f, d)| f[d.len() - 2..d.len()] == [7, 7]));
                 drop(port);
-                assert!(closing::finish(Duration::from_secs(10)));
+                assert!(closing::finish(PATIENCE));
             }
         }
     });
@@ -165,7 +163,7 @@ fn in_tap_devices() {
         let sent = [frame(ALL, &[0x88, 0xb5], 0), frame(OTHER, &[0xd1, 0xf0], 1), frame(OWN, &[8, 0], 2)];
         let mut batch: Vec<_> = sent.iter().map(|f| pool.take_filled(f).unwrap()).collect();
         assert_eq!(host.transmit(&mut pool, &mut batch), sent.len());
-        assert_eq!(receive(&mut tap, &mut pool), sent[1..2]);
+        assert_eq!(receive_exactly(&mut tap, &mut pool, 1), sent[1..2]);
     });
 }
 
@@ -178,7 +176,7 @@ fn in_capture_files() {
     PcapPort::new("w", None, Some(&path)).unwrap().transmit(&mut pool, &mut batch);
     let mut port = PcapPort::new("r", Some(&path), None).unwrap();
     port.set_match(FrameMatch::EtherTypes(vec![0xd1f0, 0x0800]));
-    assert_eq!(receive(&mut port, &mut pool), sent[1..]);
+    assert_eq!(receive_exactly(&mut port, &mut pool, 2), sent[1..]);
     std::fs::remove_file(path).unwrap();
 }
 
@@ -204,9 +202,9 @@ fn devices_with_the_same_program() {
             let mut sender = AfPacket::open(&format!("p{i}"), None).unwrap();
             let mut batch = vec![senders.take_filled(&sent).unwrap()];
             assert_eq!(sender.transmit(&mut senders, &mut batch), 1);
-            assert_eq!(receive(&mut **port, &mut pools[0]), [sent]);
+            assert_eq!(receive_exactly(&mut **port, &mut pools[0], 1), [sent]);
         }
         drop(ports);
-        assert!(closing::finish(Duration::from_secs(10)));
+        assert!(closing::finish(PATIENCE));
     });
 }

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::devices::{ip, with_devices};
+use crate::devices::{PATIENCE, ip, with_devices};
 use hopwright_dataplane::Addresses;
 use hopwright_ports::Reception;
 
@@ -46,7 +46,7 @@ fn a_device_receives_what_is_asked_for() {
         reception.set(&Addresses { every: true, ..some }).unwrap();
         assert_eq!(state(), (true, false, Vec::new()));
         drop(reception);
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + PATIENCE;
         while state() != nothing {
             assert!(Instant::now() < deadline, "{:?}", state());
             std::thread::sleep(Duration::from_millis(5));

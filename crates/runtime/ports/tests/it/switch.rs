@@ -59,18 +59,28 @@ fn packets_pass_through_and_the_worker_wakes_and_stops() {
             assert_eq!(source.transmit(&mut pool, &mut batch), 200);
             assert_eq!(receive(&mut sink, &mut pool, 200), 200);
         }
-        // The best of some: others may use the machine.
-        let wake = |_| {
+        let mut woken = 0;
+        let mut is_woken = || {
             std::thread::sleep(Duration::from_millis(20));
             let before = Instant::now();
             switch.default_tenant().injector().transmit(2, &[7; 100]).unwrap();
             assert_eq!(receive(&mut sink, &mut pool, 1), 1);
-            before.elapsed()
+            woken += 1;
+            before.elapsed() < Duration::from_millis(20)
         };
-        let best = (0..10).map(wake).min().unwrap();
-        assert!(best < Duration::from_millis(20), "the worker is not woken: {best:?}");
+        // One of many: others may use the machine.
+        assert!((0..500).any(|_| is_woken()), "the worker is not woken");
+        // Packets are counted after they have left.
+        let counts = || {
+            let stats = switch.stats();
+            (stats.ports[0].rx_packets, stats.ports[1].tx_packets)
+        };
+        let begin = Instant::now();
+        while counts() != (1600, 1600 + woken) && begin.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
+        assert_eq!(counts(), (1600, 1600 + woken));
         let stats = switch.stats();
-        assert_eq!((stats.ports[0].rx_packets, stats.ports[1].tx_packets), (1600, 1610));
         assert!(stats.total.ns_per_packet().is_some_and(|ns| ns > 0.0));
         switch.stop();
         moving.join().unwrap();

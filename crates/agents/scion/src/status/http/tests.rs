@@ -62,7 +62,7 @@ fn servers() -> Servers {
 /// Sends bytes, and returns everything received until the server closes the connection.
 fn exchange(to: SocketAddr, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(to).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // The server may close before it has read everything.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();

@@ -169,6 +169,7 @@ fn several_workers_share_tenants() {
             .ports(1, port(1))
             .build_workers()
             .unwrap();
+        let begun = Instant::now();
         let limits = Limits { packets: Some(Rate { per_second: 1, burst: 50 }), ..Limits::default() };
         let limited = TenantSpec { limits, ..tenant(engine, 1, vec![by_mac(1)]) };
         let tenants = [limited, tenant(engine, 2, vec![by_mac(2)])].map(|spec| switch.add_tenant(&spec).unwrap());
@@ -181,7 +182,7 @@ fn several_workers_share_tenants() {
             std::thread::yield_now();
         }
         let passed = tenants[0].stats().tx_packets;
-        assert!((50..60).contains(&passed), "{engine:?}: {passed}");
+        assert!((50..=51 + begun.elapsed().as_secs()).contains(&passed), "{engine:?}: {passed}");
         assert_eq!(tenants[1].stats().tx_packets, 200);
         assert!(tenants[1].stats().workers.iter().all(|worker| worker.packets == 100));
         switch.remove_tenant("t1").unwrap();

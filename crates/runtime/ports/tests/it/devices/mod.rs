@@ -81,6 +81,23 @@ pub(crate) fn receive(
     got
 }
 
+/// Receives as many frames as are wanted, for which it waits, and those that come beyond.
+pub(crate) fn receive_exactly(port: &mut dyn Port, pool: &mut Pool, count: usize) -> Vec<Vec<u8>> {
+    let mut got = receive(port, pool, PATIENCE, |got| got.len() >= count);
+    got.extend(receive(port, pool, QUIET, |_| false));
+    got
+}
+
+/// Receives until each of the frames that were sent has been received, or counted as one for which there was no room.
+pub(crate) fn receive_with_losses(port: &mut dyn Port, pool: &mut Pool, sent: u64) -> Vec<Vec<u8>> {
+    let mut got = Vec::new();
+    let start = Instant::now();
+    while got.len() as u64 + port.stats().rx_overrun < sent && start.elapsed() < PATIENCE {
+        got.extend(receive(port, pool, QUIET, |_| false));
+    }
+    got
+}
+
 /// Receives a datagram. A socket with a time limit tells when its process was stopped or a signal came, although what it
 /// waits for may still come.
 pub(crate) fn receive_from(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
@@ -89,6 +106,16 @@ pub(crate) fn receive_from(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             result => return result,
         }
+    }
+}
+
+/// Waits until an address whose sockets are closed can be bound. Child processes of other tests have a copy of each
+/// descriptor for a moment, until they run their program.
+pub(crate) fn wait_until_free(address: SocketAddr) {
+    let start = Instant::now();
+    while let Err(error) = UdpSocket::bind(address) {
+        assert!(start.elapsed() < PATIENCE, "{address}: {error}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -126,7 +153,7 @@ pub(crate) fn info_when_up(port: &impl Port) -> PortInfo {
     let start = Instant::now();
     loop {
         let info = port.info();
-        if info.up == Some(true) || start.elapsed() > Duration::from_secs(10) {
+        if info.up == Some(true) || start.elapsed() > PATIENCE {
             return info;
         }
         std::thread::sleep(Duration::from_millis(10));
