@@ -112,13 +112,14 @@ impl Wire {
 pub struct MemoryPort {
     name: String,
     wire: Wire,
+    intake: bool,
 }
 
 impl MemoryPort {
     /// Creates a port and its wire.
     pub fn new(name: impl Into<String>) -> (MemoryPort, Wire) {
         let wire = Wire::new();
-        (MemoryPort { name: name.into(), wire: wire.clone() }, wire)
+        (MemoryPort { name: name.into(), wire: wire.clone(), intake: true }, wire)
     }
 }
 
@@ -130,7 +131,7 @@ impl Port for MemoryPort {
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
         let mut queues = self.wire.lock();
         let mut count = 0;
-        while count < limit && pool.available() > 0 {
+        while self.intake && count < limit && pool.available() > 0 {
             let Some(bytes) = queues.to_port.pop_front() else { break };
             match pool.take_filled(&bytes) {
                 Some(packet) => {
@@ -156,6 +157,10 @@ impl Port for MemoryPort {
         drop(queues);
         self.wire.0.sent.notify_all();
         count
+    }
+
+    fn set_intake(&mut self, open: bool) {
+        self.intake = open;
     }
 
     fn backlog(&mut self) -> u32 {

@@ -66,8 +66,8 @@ pub trait Port: Send {
     /// Gives the frames of packets that wait to be sent back to the pool: the port will not be used any more.
     fn discard(&mut self, _pool: &mut Pool) {}
 
-    /// Whether to take packets from the device. A port that does not take any gives only those that it has taken already: what the
-    /// device has then waits for another process that has the device's sockets, too.
+    /// Whether to take packets from the device: not after the worker was stopped. A port that does not take any gives only those that it
+    /// has taken already: what the device has then waits for another process that has the device's sockets, too.
     fn set_intake(&mut self, _open: bool) {}
 
     /// Whether packets that wait here for a rate leave as fast as the device takes them.

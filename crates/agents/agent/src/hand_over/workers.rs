@@ -3,13 +3,8 @@
 use std::io;
 use std::sync::mpsc::{self, SyncSender};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{Switch, Worker, wait};
-
-/// How long the last packets may take to leave at the rates of their egress queues. Those that still wait then leave as fast as devices
-/// take them, for as long at most.
-const FINISH_TIME: Duration = Duration::from_millis(100);
 
 /// A worker's thread has panicked, which it has reported itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,26 +84,10 @@ impl Workers {
     ///
     /// # Errors
     /// A worker has panicked.
-    pub fn pause(&mut self, switch: &Switch, mut agent: impl FnMut() -> bool) -> Result<(), Panicked> {
+    pub fn pause(&mut self, switch: &Switch, agent: impl FnMut() -> bool) -> Result<(), Panicked> {
         switch.stop();
         let mut workers = self.take()?;
-        let (begun, mut hurry) = (Instant::now(), false);
-        workers.iter_mut().for_each(|worker| worker.set_intake(false));
-        loop {
-            let mut more = agent();
-            for worker in &mut workers {
-                more |= worker.finish_packets();
-            }
-            let elapsed = begun.elapsed();
-            if !more || elapsed > 2 * FINISH_TIME {
-                break;
-            }
-            if elapsed > FINISH_TIME && !hurry {
-                hurry = true;
-                workers.iter_mut().for_each(|worker| worker.set_hurry(true));
-            }
-        }
-        workers.iter_mut().for_each(|worker| worker.set_hurry(false));
+        Worker::finish(&mut workers, agent);
         self.idle = workers;
         Ok(())
     }
@@ -124,9 +103,8 @@ impl Workers {
     /// The system has no more threads.
     pub fn go_on(&mut self, switch: &Switch) -> io::Result<()> {
         switch.resume();
-        let mut workers = std::mem::take(&mut self.idle);
-        workers.iter_mut().for_each(|worker| worker.set_intake(true));
-        *self = Workers::start(workers, &std::mem::take(&mut self.cpus), self.prepare)?;
+        let (workers, cpus) = (std::mem::take(&mut self.idle), std::mem::take(&mut self.cpus));
+        *self = Workers::start(workers, &cpus, self.prepare)?;
         self.go();
         Ok(())
     }

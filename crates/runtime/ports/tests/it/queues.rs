@@ -256,3 +256,34 @@ fn urgent_packets_leave_first() -> bool {
     assert_eq!(left, [1, 0xff, 2, 3, 4, 5, 6]);
     true
 }
+
+/// A switch that is stopped does not lose what waits for the rate of a port.
+#[test]
+fn what_waits_for_a_rate_leaves_when_the_switch_stops() {
+    for engine in [EngineKind::Interp, EngineKind::Jit] {
+        let vdp = VirtualDataPlane::new(prioritising(), engine).unwrap();
+        let pool = Pool::new(64, FrameSize { headroom: 64, data: 256 }).unwrap();
+        let (slow, wire) = MemoryPort::new("slow");
+        let (input, sender) = MemoryPort::new("input");
+        // A packet of 20 bytes takes 160 seconds.
+        let (switch, mut worker) = SwitchBuilder::new(vdp)
+            .pools(vec![pool])
+            .port(0, Box::new(input))
+            .ports(1, EgressQueues::with_rate(1).attach(vec![Box::new(slow)]))
+            .build()
+            .unwrap();
+        let running = std::thread::spawn(move || worker.run());
+        [0x01, 0x31, 0x71, 0x01].into_iter().for_each(|to| sender.send(packet(to, 77)));
+        let begun = Instant::now();
+        while switch.stats().ports[0].rx_packets < 4 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the packets are not received");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        switch.stop();
+        running.join().unwrap();
+        let mut left: Vec<u8> = wire.receive_all().into_iter().map(|packet| packet[0]).collect();
+        left.sort_unstable();
+        assert_eq!(left, [0x01, 0x01, 0x31, 0x71]);
+        assert_eq!((switch.stats().ports[1].tx_packets, switch.stats().ports[1].tx_lost), (4, 0));
+    }
+}

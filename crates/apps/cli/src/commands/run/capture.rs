@@ -307,6 +307,14 @@ impl Port for RecordedPort {
         self.inner.discard(pool);
     }
 
+    fn set_intake(&mut self, open: bool) {
+        self.inner.set_intake(open);
+    }
+
+    fn set_hurry(&mut self, hurry: bool) {
+        self.inner.set_hurry(hurry);
+    }
+
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.inner.poll_fd()
     }

@@ -29,6 +29,9 @@ use crate::worker::wait::{self, LostTime, Sleeper};
 
 /// How long a worker sleeps at most before it looks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);
+/// How long the last packets may take to leave at the rates of their egress queues. Those that still wait then leave as fast as devices
+/// take them, for as long at most.
+const FINISH_TIME: Duration = Duration::from_millis(100);
 /// What wakes a worker besides its ports, as bits of a [`Sleeper`].
 const MAILBOX: u64 = 1;
 const INJECTED: u64 = 2;
@@ -122,13 +125,15 @@ impl Worker {
         worker
     }
 
-    /// Works until the switch is stopped, or every port is finished and nothing is left to do.
+    /// Works until the switch is stopped, or every port is finished and nothing is left to do. Packets that it has taken in leave before
+    /// it returns, as [`Worker::finish`] says.
     pub fn run(&mut self) {
         wait::sharpen_timers();
         wait::shorten_slice();
         if self.index == 0 {
             self.switch.start_adapting(start_respecialiser);
         }
+        self.queues.iter_mut().for_each(|queue| queue.port.set_intake(true));
         self.mailbox().attention.set_running(true);
         while !self.switch.stopping() {
             let count = self.step();
@@ -155,6 +160,7 @@ impl Worker {
                 }
             }
         }
+        Worker::finish(std::slice::from_mut(self), || false);
         let Worker { lanes, pool, .. } = self;
         lanes.iter_mut().for_each(|lane| lane.shorten(0, pool));
         self.mailbox().attention.set_running(false);
@@ -166,19 +172,34 @@ impl Worker {
         }
     }
 
-    /// Whether its ports take packets from their devices. To be called while it does not run.
-    pub fn set_intake(&mut self, open: bool) {
-        self.queues.iter_mut().for_each(|queue| queue.port.set_intake(open));
+    /// Brings every packet that workers have taken in, and what the control plane has sent, to where it goes: packets that wait for the
+    /// rates of egress queues leave at these for a tenth of a second, and then as fast as devices take them, for as long at most. To be
+    /// called while the workers do not run. `agent` moves what waits for it, and says whether that was anything.
+    pub fn finish(workers: &mut [Worker], mut agent: impl FnMut() -> bool) {
+        let set_hurry = |workers: &mut [Worker], hurry| {
+            workers.iter_mut().flat_map(|worker| &mut worker.queues).for_each(|queue| queue.port.set_hurry(hurry));
+        };
+        workers.iter_mut().flat_map(|worker| &mut worker.queues).for_each(|queue| queue.port.set_intake(false));
+        let (mut begun, mut hurry) = (Instant::now(), false);
+        loop {
+            let mut more = agent();
+            for worker in &mut *workers {
+                more |= worker.finish_packets();
+            }
+            let is_late = begun.elapsed() > FINISH_TIME;
+            if !more || hurry && is_late {
+                break;
+            }
+            if is_late {
+                (begun, hurry) = (Instant::now(), true);
+                set_hurry(workers, true);
+            }
+        }
+        set_hurry(workers, false);
     }
 
-    /// Whether packets that wait in its ports' egress queues leave as fast as devices take them. To be called while it does not run.
-    pub fn set_hurry(&mut self, hurry: bool) {
-        self.queues.iter_mut().for_each(|queue| queue.port.set_hurry(hurry));
-    }
-
-    /// Brings what it has taken in, and what the control plane has sent, to its egress ports. To be called while it does not run,
-    /// with its intake closed. Returns whether there was something: then there may be more.
-    pub fn finish_packets(&mut self) -> bool {
+    /// A round without intake. Returns whether there was something: then there may be more.
+    fn finish_packets(&mut self) -> bool {
         let some = self.step() > 0;
         let mut waits = self.has_injected() || self.has_waiting();
         for queue in &mut self.queues {

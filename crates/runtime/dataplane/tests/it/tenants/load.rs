@@ -198,3 +198,30 @@ fn several_workers_share_tenants() {
         check_ledgers(&switch, &tenants);
     }
 }
+
+/// What a worker has taken in when the switch stops goes through the tenants' programs.
+#[test]
+fn packets_that_wait_for_their_tenants_turn_leave_when_the_switch_stops() {
+    for engine in BOTH {
+        let wires = [Wire::default(), Wire::counting()];
+        let (switch, mut worker) = switch(&wires);
+        let limits = Limits { passes: Some(300), ..Limits::default() };
+        let tenants = [1, 2].map(|number| {
+            let spec = TenantSpec { limits, ..tenant(engine, number, vec![by_mac(number)]) };
+            switch.add_tenant(&spec).unwrap()
+        });
+        // Expensive packets in front, so that the others wait.
+        for number in 0..200 {
+            let what = if number < 100 { RECIRCULATE } else { FORWARD };
+            wires[0].offer(&frame(mac(1 + number % 2), None, what));
+        }
+        worker.step();
+        switch.stop();
+        worker.run();
+        for tenant in &tenants {
+            let stats = tenant.stats();
+            assert_eq!((stats.faults, stats.tx_packets, stats.lane_full), (50, 50, 0), "{engine:?}: {stats:?}");
+        }
+        check_ledgers(&switch, &tenants);
+    }
+}
