@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::config::{Bytes, Limits, Quantity};
 use crate::metrics::{DROPS, table_entries};
 use crate::run::{Command, SwitchError};
-use crate::running::{Hosted, Running};
+use crate::running::{Hosted, Running, in_a_line};
 
 /// The longest request, in bytes: the text of a tenant's configuration.
 const LONGEST: u64 = 1 << 20;
@@ -185,7 +185,7 @@ fn answer(mut stream: UnixStream, tell: &Sender<Command>) -> io::Result<()> {
 pub(crate) fn carry_out(running: &mut Running, request: Request) -> Answer {
     let done = |result: Result<Vec<String>, SwitchError>| match result {
         Ok(changes) => {
-            changes.iter().for_each(|change| tracing::info!("administrator: {change}"));
+            tracing::info!("administrator: {}", in_a_line(&changes));
             Ok(json!({ "changes": changes }))
         }
         Err(error) => Err(error.to_string()),

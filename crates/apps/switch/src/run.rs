@@ -21,7 +21,7 @@ use crate::config::{Config, ConfigError};
 use crate::memory::{self, Shares};
 use crate::metrics;
 use crate::program::Programs;
-use crate::running::{Running, Tenants, urgent_cpu_port};
+use crate::running::{Running, Tenants, in_a_line, urgent_cpu_port};
 use crate::succession::Process;
 
 /// How often the switch's health is looked at.
@@ -61,7 +61,7 @@ pub enum SwitchError {
     NeedsRestart(&'static str),
     #[error("there is no tenant `{0}`")]
     NoSuchTenant(String),
-    #[error("changed in part only ({}): {error}", done.join(", "))]
+    #[error("changed in part only ({}): {error}", in_a_line(done))]
     Incomplete { done: Vec<String>, error: Box<SwitchError> },
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
@@ -229,7 +229,7 @@ fn reload(running: &mut Running, file: &Path, kinds: Kinds) {
     }
     match result {
         Ok(changes) if changes.is_empty() => tracing::info!("configuration read again: nothing has changed"),
-        Ok(changes) => tracing::info!("configuration read again: {}", changes.join(", ")),
+        Ok(changes) => tracing::info!("configuration read again: {}", in_a_line(&changes)),
         Err(error @ SwitchError::Incomplete { .. }) => tracing::error!("configuration read again: {error}"),
         Err(error) => tracing::error!("configuration read again, and refused: nothing has changed: {error}"),
     }

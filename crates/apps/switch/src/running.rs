@@ -105,6 +105,18 @@ struct Prepared {
 /// What a change did, in words.
 pub(crate) type Changes = Vec<String>;
 
+/// The most changes, or objects of one kind, that a line of the log names.
+pub(crate) const NAMED: usize = 10;
+
+/// What a change did, in a line of the log.
+pub(crate) fn in_a_line(changes: &[String]) -> String {
+    let (named, others) = changes.split_at(changes.len().min(NAMED));
+    match others.len() {
+        0 => named.join(", "),
+        others => format!("{} changes: {}, and {others} others", changes.len(), named.join(", ")),
+    }
+}
+
 impl Running {
     /// Builds the switch. The worker does not run yet. If it takes over from another process, nothing is served before [`Running::serve`].
     pub(crate) fn start(config: Config, heir: &mut Heir) -> Result<(Running, Worker), SwitchError> {
@@ -631,4 +643,19 @@ fn access(settings: &config::P4Runtime, config: &Config) -> Access {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_log_names_a_few_of_many_changes() {
+        let added = |count: usize| -> Changes { (1..=count).map(|number| format!("tenant {number} added")).collect() };
+        let ten = "tenant 1 added, tenant 2 added, tenant 3 added, tenant 4 added, tenant 5 added, tenant 6 added, \
+            tenant 7 added, tenant 8 added, tenant 9 added, tenant 10 added";
+        assert_eq!(in_a_line(&added(1)), "tenant 1 added");
+        assert_eq!(in_a_line(&added(10)), ten);
+        assert_eq!(in_a_line(&added(1000)), format!("1000 changes: {ten}, and 990 others"));
+    }
 }
