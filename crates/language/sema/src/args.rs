@@ -5,13 +5,14 @@ use std::rc::Rc;
 use hopwright_source::{Span, nearest};
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
+use num_bigint::BigInt;
 
 use crate::analyser::Analyser;
 use crate::defs::{DefaultValue, ParamSig, Sig};
 use crate::hir::{self, Direction};
 use crate::infer::{Unifier, natural, solved};
 use crate::types::{Subst, Ty, bind};
-use crate::value::{Place, Typed};
+use crate::value::{Place, Typed, Value};
 
 /// Requirements on arguments besides their type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -300,6 +301,9 @@ impl<'a> Analyser<'a> {
             self.wrong_block(unifier, sig, p, want, &t);
             return None;
         }
+        if rule == ArgRule::Constant && !self.check_range(sig, p, want, &t) {
+            return None;
+        }
         let t = self.coerce(t, want);
         if t.is_err() {
             return None;
@@ -319,6 +323,26 @@ impl<'a> Analyser<'a> {
             return None;
         }
         Some(t)
+    }
+
+    /// Whether a parameter of a constructor, such as a size, has the bits that a number needs; reports an error if not.
+    fn check_range(&mut self, sig: &Sig, p: &ParamSig, want: &Ty, t: &Typed) -> bool {
+        let number = self.defs.strip_newtype(want);
+        let (Some(Value::Int(i)), Ty::InfInt, Some(width)) = (&t.value, &t.ty, number.width()) else { return true };
+        if i.bits() <= u64::from(width) {
+            return true;
+        }
+        let (lowest, highest) = match number {
+            Ty::Int(_) => (-(BigInt::from(1) << (width - 1)), (BigInt::from(1) << (width - 1)) - 1),
+            _ => (BigInt::ZERO, (BigInt::from(1) << width) - 1),
+        };
+        let shown = self.show(want);
+        self.report(
+            Diagnostic::error("E0402", format!("{i} does not fit `{shown}`"))
+                .at(t.span(), format!("must be from {lowest} to {highest}"))
+                .note(format!("parameter `{}` of `{}`", p.name, sig.name)),
+        );
+        false
     }
 
     /// Infers from one argument; reports an error if that is impossible.

@@ -6,6 +6,7 @@ package Top<H>(Reader<H> r, Proto<H> c);
 header A { bit<8> v; }
 header B { bit<8> v; }
 extern Obj { Obj(bit<32> n); void go(); }
+extern Signed { Signed(int<4> n); }
 
 parser read_a(packet_in p, out A h) { state start { transition accept; } }
 control c_a(inout A h, in bit<8> x) { apply { } }
@@ -22,6 +23,11 @@ control user(inout A h, in bit<8> x) {
     with(3) w;
     with() w0;                  //~ E0304
     with((bit<32>) x) wx;       //~ E0400
+    with(0xffff_ffff) widest;
+    with(1 << 40) too_wide;     //~ E0402
+    Obj(1 << 40) too_many;      //~ E0402
+    Signed(-8) lowest;
+    Signed(-17) too_low;        //~ E0402
     Proto<A>() proto;           //~ E0406
     apply {
         this.go();              //~ E0310
