@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::SwitchError;
 use crate::admin::Socket;
 use crate::cells::Cells;
-use crate::running::{Hosted, Running, load};
+use crate::running::{Hosted, NAMED, Running, load};
 
 /// A tenant as it is handed over.
 #[derive(Debug, Serialize, Deserialize)]
@@ -153,6 +153,7 @@ impl TakeOver for Process<'_> {
                         "what controllers have written is not handed over"
                     );
                 };
+                warn_of_hashes(name, &device.changed_hashes());
                 saved.inspect_err(failed).ok()
             });
             let agent = hosted.agent.succession(|agent| agent.state()).unwrap_or_default();
@@ -253,6 +254,19 @@ impl TakeOver for Process<'_> {
             tracing::error!(%error, "what the process before has served is not served any more");
         }
         Ok(())
+    }
+}
+
+/// Names some of the hashes that a controller has changed: another process computes them as the program declares them.
+fn warn_of_hashes(tenant: &str, changed: &[String]) {
+    if !changed.is_empty() {
+        let names = changed[..changed.len().min(NAMED)].join(", ");
+        tracing::warn!(
+            tenant,
+            hashes = changed.len(),
+            names,
+            "what controllers have changed of hashes is not handed over: they must write it again"
+        );
     }
 }
 

@@ -214,8 +214,14 @@ impl Device {
             return Err(exhausted(error.to_string()));
         }
         state.program = program;
+        state.hashes = hashes.keys().cloned().collect();
         state.model.lock().recode(changed);
         Ok(())
+    }
+
+    /// The names of the hashes that [`Device::configure_hashes`] has changed.
+    pub fn changed_hashes(&self) -> Vec<String> {
+        lock(&self.state).as_ref().map(|state| state.hashes.clone()).unwrap_or_default()
     }
 
     /// Checks that the device can run a program, given as P4 text or a [`crate::Bundle`].

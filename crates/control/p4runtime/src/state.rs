@@ -15,6 +15,8 @@ pub(crate) struct State {
     pub program: Program,
     /// A controller has set it.
     pub pushed: bool,
+    /// Names of hashes that are not computed as the program declares them.
+    pub hashes: Vec<String>,
     pub model: SharedModel,
 }
 
@@ -25,7 +27,13 @@ impl State {
     /// The initial state of a program.
     pub(crate) fn new(program: Program, vdp: Arc<VirtualDataPlane>) -> State {
         let model = SharedModel::new(Model::new(program.schema.model.clone(), vdp));
-        State { generation: GENERATION.fetch_add(1, Ordering::Relaxed), program, pushed: false, model }
+        State {
+            generation: GENERATION.fetch_add(1, Ordering::Relaxed),
+            program,
+            pushed: false,
+            hashes: Vec::new(),
+            model,
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod access;
 mod bmv2_json;
 mod client;
 mod controller;
+mod hashes;
 mod idle;
 mod ids;
 mod p4info;
