@@ -61,7 +61,7 @@ class Cases:
     @staticmethod
     def rest(path, body=None):
         data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(f"http://127.0.0.1:{REST}/stats/{path}", data, timeout=20) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{REST}/stats/{path}", data, timeout=120) as answer:
             text = answer.read()
         return json.loads(text) if text else None
 
@@ -147,11 +147,11 @@ class Cases:
         for _ in range(40):
             self.lab.hosts[0].send(packet())
         eventually("40 packets of the meter", lambda: self.read("meter")[0]["packet_in_count"] == 40)
-        passed = len(self.lab.hosts[1].received())
+        meter, = self.read("meter")
+        passed = len(self.lab.hosts[1].received(40 - meter["band_stats"][0]["packet_band_count"]))
         # The burst, and a packet for each second.
         self.assertLessEqual(passed, 5 + 1 + time.monotonic() - started)
         self.assertGreaterEqual(passed, 5)
-        meter, = self.read("meter")
         self.assertEqual((meter["flow_count"], meter["byte_in_count"]), (1, 40 * len(packet())))
         self.assertEqual(meter["band_stats"][0]["packet_band_count"], 40 - passed)
         config, = self.read("meterconfig")
@@ -177,9 +177,13 @@ class Cases:
         self.sees(three, packet(1001))
         two("ip", "link", "set", "eth0", "up")
         self.sees(two, packet(1002))
-        group, = self.read("group")
-        self.assertEqual(group["packet_count"], sum(bucket["packet_count"] for bucket in group["bucket_stats"]))
-        self.assertGreaterEqual(group["bucket_stats"][1]["packet_count"], 1)
+
+        def counted():
+            # The counts are read one after the other, and packets may still come.
+            group, = self.read("group")
+            packets = [bucket["packet_count"] for bucket in group["bucket_stats"]]
+            return group["packet_count"] == sum(packets) and packets[1] >= 1
+        eventually(lambda: self.read("group"), counted)
         described, = self.read("groupdesc")
         self.assertEqual([bucket["watch_port"] for bucket in described["buckets"]], [2, 3])
 
@@ -250,14 +254,19 @@ class OurSwitch(Cases, unittest.TestCase):
         self.flow([queue(7), ("OUTPUT", ("port", 3))], priority=9, in_port=1, eth_type=IP, ip_proto=17, udp_dst=7)
         self.flow([("OUTPUT", ("port", 3))], in_port=1)
         self.settle()
-        # They take 1.6 seconds.
-        for _ in range(80):
-            self.lab.hosts[0].send(packet(data=bytes(958)))
-        self.lab.hosts[0].send(packet(dport=7))
-        frames = self.lab.hosts[2].received(81)
+        # Again, if this test was late with the urgent packet: the others take 1.6 seconds.
+        for turn in range(1, 20):
+            begun = time.monotonic()
+            for _ in range(80):
+                self.lab.hosts[0].send(packet(data=bytes(958)))
+            self.lab.hosts[0].send(packet(dport=7))
+            took = time.monotonic() - begun
+            frames = self.lab.hosts[2].received(81)
+            if took < 1:
+                break
         self.assertLess(frames.index(packet(dport=7)), 80)
         counts = {queue["queue_id"]: queue["tx_packets"] for queue in self.read("queue") if queue["port_no"] == 3}
-        self.assertEqual((counts[7], counts[6]), (1, 0))
+        self.assertEqual((counts[7], counts[6]), (turn, 0))
         self.assertGreaterEqual(counts[0], 80)
         configured, = self.read("queueconfig")
         self.assertEqual([queue["queue_id"] for queue in configured["queues"]], list(range(8)))
