@@ -119,7 +119,7 @@ class Ledger:
         return settle(lost, rate, self._read().since(self._before))
 
 
-def fresh(file: Path, read: Callable[[Path], dict], timeout: float = 15.0) -> dict:
+def fresh(file: Path, read: Callable[[Path], dict], timeout: float = 60.0) -> dict:
     """The contents of a file that a process writes again and again, as it is after this call."""
     before, deadline = file.stat().st_mtime_ns if file.exists() else 0, time.monotonic() + timeout
     while time.monotonic() < deadline:

@@ -184,7 +184,7 @@ class Process:
         if self.running():
             self._child.terminate()
 
-    def stop(self, patience: float = 30.0, keep: bool = False) -> int | None:
+    def stop(self, patience: float = PATIENCE, keep: bool = False) -> int | None:
         """SIGTERM, then SIGKILL after `patience` seconds; returns the exit status. `keep`: as for [`wait`](Process.wait)."""
         for companion in self.companions:
             companion.stop(patience)
@@ -224,6 +224,12 @@ def wait_until(what: str, condition, timeout: float = PATIENCE, interval: float 
         if time.monotonic() > deadline:
             raise LabError(f"timed out after {timeout:.0f} s waiting for {what}")
         time.sleep(interval)
+
+
+def has_port(pid: int, port: int) -> bool:
+    """Whether a UDP socket of a process's network namespace has a port: what is sent to it before is lost."""
+    lines = Path(f"/proc/{pid}/net/udp").read_text().splitlines()[1:]
+    return any(line.split()[1].endswith(f":{port:04X}") for line in lines)
 
 
 def unwind_on_signals() -> None:
