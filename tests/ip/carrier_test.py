@@ -2,8 +2,8 @@
 """How long packets are lost when a port of a group of two loses its carrier, with many routes, beside a Linux kernel.
 
 The same network as in `lab_test.py`. Every route goes by two next hops. A host sends packets of many flows at a steady rate; the other
-end of a link goes down; printed is, for both routers, how long after that flows of the lost port were still lost. The kernel has
-`ignore_routes_with_linkdown`, without which it would lose them for ever.
+end of a link goes down; printed is, for both routers, how long after that flows of the lost port were still lost; what the router's threads have waited for a CPU
+is the machine's. The kernel has `ignore_routes_with_linkdown`, without which it would lose them for ever.
 
 Exit status: 0 if the router took at most `--limit` milliseconds in one of `--tries` for each of both ports, 1 if not, 2 if the test
 could not be carried out.
@@ -30,6 +30,8 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 PREFIX = f"hwcarrier{os.getpid()}-"
 FLOWS = 64
+# Names of the threads that bring about what is measured.
+FORWARDING = ("worker", "ip-carrier")
 
 
 class Stream(threading.Thread):
@@ -66,7 +68,7 @@ def measure(world: World, side, device: str, rate: int) -> tuple[float, int]:
 
     stream.start()
     take(time.monotonic() + 1)
-    cut = time.monotonic()
+    cut, idle = time.monotonic(), waited(world)
     world.hosts.ip("link", "set", device, "down")
     took = time.monotonic() - cut
     take(time.monotonic() + 3)
@@ -74,14 +76,24 @@ def measure(world: World, side, device: str, rate: int) -> tuple[float, int]:
     stream.join()
     take(time.monotonic() + 1)
     late = [n for n, at in enumerate(stream.sent) if at > cut and n not in arrived]
+    late_for_cpu = waited(world) - idle if side is world.ours else 0.0
     world.hosts.ip("link", "set", device, "up")
     last = max((stream.sent[n] for n in late), default=cut) - cut
     print(
         f"  {side.name}: {len(late)} of {len(stream.sent)} packets lost, the last {last * 1000:.1f} ms after the cut began,"
-        f" which took {took * 1000:.1f} ms",
+        f" which took {took * 1000:.1f} ms; the router waited {late_for_cpu * 1000:.1f} ms for a CPU",
         flush=True,
     )
-    return max(0.0, last - took), len(late)
+    return max(0.0, last - took - late_for_cpu), len(late)
+
+
+def waited(world: World) -> float:
+    """Seconds that the router's threads which forward packets and follow carriers have waited for a CPU until now."""
+    total = 0
+    for task in pathlib.Path(f"/proc/{world.process.pid}/task").iterdir():
+        if (task / "comm").read_text().startswith(FORWARDING):
+            total += int((task / "schedstat").read_text().split()[1])
+    return total / 1e9
 
 
 def has_routes(world: World, routes: int) -> bool:

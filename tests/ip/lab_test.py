@@ -167,7 +167,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=0, help="how many scenarios by chance")
     parser.add_argument("--step", type=int, default=1, metavar="N", help="each Nth seed: of two, one makes VLANs and VRFs, the odd one")
     parser.add_argument("--chance-only", action="store_true", help="without the table")
-    parser.add_argument("--patience", type=float, default=40, help="seconds after which a difference counts")
+    parser.add_argument("--patience", type=float, default=120, help="seconds after which a difference counts")
     parser.add_argument("--ports", default="auto", help="how the router receives and sends: auto, af_xdp, af_packet")
     args = parser.parse_args()
     rows = [] if args.chance_only else [s for s in SCENARIOS if not args.only or any(t in f"{s.about}: {s.name}" for t in args.only)]
