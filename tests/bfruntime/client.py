@@ -359,7 +359,7 @@ class ClientInterface:
         self.outgoing.put(subscribe)
         self.stream = self.stub.StreamChannel(iter(self.outgoing.get, END))
         threading.Thread(target=self.receive, daemon=True).start()
-        answer = self.others.get(timeout=20)
+        answer = self.others.get(timeout=60)
         if isinstance(answer, grpc.RpcError):
             raise answer
         assert answer.subscribe.status.code == 0, answer
