@@ -11,8 +11,10 @@ from finsy.p4entity import P4Member
 from finsy.p4schema import P4ConfigAction, P4ConfigResponseType
 from finsy.proto import p4r
 
+import patience
 from switch import HERE, Switch, ethernet, p4info
 
+patience.finsy()
 TMP = pathlib.Path(tempfile.mkdtemp())
 BALANCE = fy.SwitchOptions(p4info=p4info("balance.p4", TMP / "balance.txt"), p4blob=HERE / "balance.p4")
 

@@ -16,8 +16,10 @@ from finsy.p4entity import P4ValueSetMember
 from finsy.p4schema import P4ConfigAction, P4ConfigResponseType
 from finsy.proto import p4r, stratum
 
+import patience
 from switch import HERE, HOPWRIGHT, Switch, ethernet, ip, ipv4, p4info
 
+patience.finsy()
 TMP = pathlib.Path(tempfile.mkdtemp())
 BASIC = fy.SwitchOptions(p4info=p4info("basic.p4", TMP / "basic.txt"), p4blob=HERE / "basic.p4")
 COPIES = fy.SwitchOptions(p4info=p4info("copies.p4", TMP / "copies.txt"), p4blob=HERE / "copies.p4")
@@ -518,8 +520,11 @@ class Copies(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(len(found.members), 2)
 
     async def test_digests(self):
-        await self.sw.write([+fy.P4DigestEntry("station_t", max_list_size=2, max_timeout_ns=300_000_000,
-                                               ack_timeout_ns=60_000_000_000)])
+        def digest(max_timeout_ns):
+            return fy.P4DigestEntry("station_t", max_list_size=2, max_timeout_ns=max_timeout_ns, ack_timeout_ns=60_000_000_000)
+
+        # A list with both stations, however late the second one is.
+        await self.sw.write([+digest(60_000_000_000)])
         digests = self.sw.read_digests("station_t")
         first = asyncio.ensure_future(anext(digests))
         await asyncio.sleep(0.1)
@@ -529,6 +534,8 @@ class Copies(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([dict(d) for d in found.data],
                          [{"address": 0x020000000011, "port": 2}, {"address": 0x020000000022, "port": 2}])
         await self.sw.write([found.ack()])
+        # A list with one of them.
+        await self.sw.write([~digest(300_000_000)])
         second = asyncio.ensure_future(anext(digests))
 
         async def digested():

@@ -11,8 +11,10 @@ from copy import copy
 import finsy as fy
 from finsy.proto import p4r
 
+import patience
 from switch import HERE, Switch, ethernet, ipv4, p4info
 
+patience.finsy()
 TMP = pathlib.Path(tempfile.mkdtemp())
 SAI = fy.SwitchOptions(p4info=p4info("sai.p4", TMP / "sai.txt"), p4blob=HERE / "sai.p4")
 # The machine may be busy.

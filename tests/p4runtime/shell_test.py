@@ -9,8 +9,10 @@ import unittest
 import p4runtime_sh.shell as sh
 from p4runtime_sh.p4runtime import P4RuntimeException, P4RuntimeWriteException
 
-from switch import HERE, Switch, ethernet, ipv4, p4info
+import patience
+from switch import HERE, PATIENCE, Switch, ethernet, ipv4, p4info
 
+patience.shell()
 TMP = pathlib.Path(tempfile.mkdtemp())
 BALANCE = sh.FwdPipeConfig(str(p4info("balance.p4", TMP / "balance.txt")), str(HERE / "balance.p4"))
 CONFIG = sh.FwdPipeConfig(str(p4info("basic.p4", TMP / "basic.txt")), str(HERE / "basic.p4"))
@@ -78,7 +80,7 @@ class Shell(unittest.TestCase):
         got = []
         frame = ipv4("10.9.9.9", "10.1.2.3")
         self.switch.send(3, frame)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not got and time.monotonic() < deadline:
             packets.sniff(got.append, timeout=1)
         self.assertEqual(got[0].packet.payload, frame)

@@ -1,5 +1,6 @@
 """A switch under test: `hopwright run` on veth pairs in this network namespace, and raw sockets at their other ends."""
 
+import json
 import os
 import pathlib
 import select
@@ -23,6 +24,18 @@ PATIENCE = 60.0
 
 def ip(*args):
     subprocess.run(["ip", *args], check=True)
+
+
+def wait_for_links(*devices):
+    """Waits until Linux says that devices are up, which it does up to a second late."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        shown = json.loads(subprocess.run(["ip", "-j", "link"], check=True, capture_output=True, text=True).stdout)
+        late = set(devices) - {link["ifname"] for link in shown if link["operstate"] == "UP"}
+        if not late:
+            return
+        assert time.monotonic() < deadline, f"not up: {late}"
+        time.sleep(0.02)
 
 
 def veth(device, peer):
@@ -49,6 +62,7 @@ class Switch:
             s = veth(f"sw{n}", f"host{n}")
             s.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
             self.sockets.append(s)
+        wait_for_links(*(f"sw{n}" for n in range(PORTS)))
         interfaces = [arg for n in range(PORTS) for arg in ("-i", f"{n}@sw{n}")]
         self.log = tempfile.NamedTemporaryFile("w+", suffix=".log")
         self.process = subprocess.Popen(self.command(interfaces), stderr=self.log, stdout=subprocess.DEVNULL)
