@@ -12,7 +12,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "p4runtime"))
-from switch import HOPWRIGHT, PATIENCE, Switch, ethernet, ip, ipv4  # noqa: E402
+from switch import HOPWRIGHT, PATIENCE, Switch, ethernet, ip, ipv4, wait_for_links  # noqa: E402
 
 import grpc  # noqa: E402
 from p4.v1 import p4runtime_pb2 as p4rt  # noqa: E402
@@ -323,6 +323,7 @@ class CommandLine(unittest.TestCase):
         self.addCleanup(ip, "link", "del", "sw9")
         for name in ("sw9", "host9"):
             ip("link", "set", name, "up")
+        wait_for_links("sw9")
         cli("table_add hosts send 02:00:00:00:00:01 => 1")
         found = cli("port_add sw9 9", "port_add sw9 10", "show_ports", "port_remove 3", "show_ports", "port_remove 3")
         self.assertEqual(found[0], "")

@@ -92,7 +92,7 @@ class Notifications(unittest.TestCase):
         requests = queue.SimpleQueue()
         requests.put(p4rt.StreamMessageRequest(arbitration=arbitration))
         self.addCleanup(requests.put, None)
-        answers = p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(iter(requests.get, None), timeout=PATIENCE)
+        answers = p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(iter(requests.get, None), timeout=3 * PATIENCE)
         self.assertTrue(next(answers).HasField("arbitration"))
         cli("table_add sources NoAction 0x020000000021 =>", "table_set_timeout sources 0 300")
         self.assertEqual(self.next(b"AGE|")[32:], struct.pack("<Q", 0))
