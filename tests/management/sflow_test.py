@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from router import PATIENCE, Process, Router, links, wait_until
+from router import PATIENCE, Process, Router, has_read, links, listens
 
 COLLECTOR = ("127.0.0.1", 6343)
 # The output of a packet for the router itself, here its agent, who gives it to Linux: sFlow 5, `output` of a flow sample.
@@ -35,12 +35,13 @@ class Sflow(unittest.TestCase):
         count, rate = 2000, 10
         collector = Process("sfcapd", "-b", COLLECTOR[0], "-p", COLLECTOR[1], "-w", folder, "-t", "3600")
         options = ("--sflow", "127.0.0.1", "--sflow-rate", rate, "--sflow-interval", 1)
-        with collector, Router(*map(str, options)) as router:
-            collector.says("Startup")
-            router.ping(count)
-            indices = {name: link["ifindex"] for name, link in links("blue").items()}
-            wait_until("the collector has samples", lambda: any(folder.iterdir()))
-        # It has written everything when it has ended.
+        with collector:
+            listens(COLLECTOR[1])
+            with Router(*map(str, options)) as router:
+                router.ping(count)
+                indices = {name: link["ifindex"] for name, link in links("blue").items()}
+            # The router has ended, and has sent all samples. The collector writes what it has read when it ends.
+            has_read(COLLECTOR[1])
         shown = subprocess.run(["nfdump", "-R", folder, "-q", "-N", "-o", "fmt:%pkt,%in,%out", "proto icmp and src ip 10.0.0.2 and dst ip 10.0.1.2"],
                                check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
         flows = [tuple(map(int, line.split(","))) for line in shown.splitlines() if line.strip()]

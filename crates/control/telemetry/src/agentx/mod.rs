@@ -53,7 +53,9 @@ impl Subagent {
     pub fn start(interfaces: Arc<Interfaces>, socket: &Path) -> io::Result<Subagent> {
         interfaces.count_groups();
         let stop = Arc::new(AtomicBool::new(false));
-        let mut agent = Agent { interfaces, socket: socket.to_owned(), stop: stop.clone(), last_error: None };
+        let (changes, up) = (interfaces.changes(), BTreeMap::new());
+        let mut agent =
+            Agent { interfaces, socket: socket.to_owned(), stop: stop.clone(), changes, up, last_error: None };
         let thread = std::thread::Builder::new().name("agentx".into()).spawn(move || agent.run())?;
         Ok(Subagent { stop, thread: Some(thread) })
     }
@@ -72,6 +74,9 @@ struct Agent {
     interfaces: Arc<Interfaces>,
     socket: PathBuf,
     stop: Arc<AtomicBool>,
+    changes: watch::Receiver<u64>,
+    /// By number, whether an interface is up, as the master agents were notified. Empty before the first session.
+    up: BTreeMap<u32, bool>,
     /// The last error in the log.
     last_error: Option<String>,
 }
@@ -84,9 +89,6 @@ struct Session<'a> {
     packets: u32,
     clock: Clock,
     objects: Option<(Instant, Objects)>,
-    changes: watch::Receiver<u64>,
-    /// By number, whether an interface is up.
-    up: BTreeMap<u32, bool>,
 }
 
 fn malformed(_: Malformed) -> io::Error {
@@ -117,14 +119,18 @@ impl Agent {
         }
     }
 
+    fn states(&self) -> io::Result<BTreeMap<u32, bool>> {
+        let interfaces = self.interfaces.read()?;
+        Ok(interfaces.iter().map(|interface| (interface.index, interface.state == OperState::Up)).collect())
+    }
+
     /// A session from beginning to end.
     fn session(&mut self) -> io::Result<()> {
         let stream = UnixStream::connect(&self.socket)?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_read_timeout(Some(TICK))?;
-        let (changes, clock) = (self.interfaces.changes(), Clock::default());
-        let up = BTreeMap::new();
-        let mut session = Session { agent: self, stream, number: 0, packets: 0, clock, objects: None, changes, up };
+        let clock = Clock::default();
+        let mut session = Session { agent: self, stream, number: 0, packets: 0, clock, objects: None };
         session.open()?;
         session.serve()
     }
@@ -133,6 +139,10 @@ impl Agent {
 impl Session<'_> {
     /// Opens the session and registers the objects.
     fn open(&mut self) -> io::Result<()> {
+        // Before the objects are registered: every change after a manager has seen them is notified.
+        if self.agent.up.is_empty() {
+            self.agent.up = self.agent.states()?;
+        }
         // By the agent's default timeout, without an identifier of ours.
         let open = self.unit(kind::OPEN).bytes(&[0; 4]).oid(&[]).text(b"Hopwright");
         let (header, _) = self.exchange(open)?;
@@ -141,10 +151,10 @@ impl Session<'_> {
             let register = self.unit(kind::REGISTER).bytes(&[0, PRIORITY, 0, 0]).oid(subtree);
             self.exchange(register)?;
         }
-        self.up = self.states()?;
         self.agent.last_error = None;
         tracing::info!("SNMP: registered with the master agent at {}", self.agent.socket.display());
-        Ok(())
+        // Interfaces may have changed while there was no session.
+        self.notify()
     }
 
     fn unit(&mut self, kind: u8) -> Writer {
@@ -230,7 +240,10 @@ impl Session<'_> {
                 }
                 None => {}
             }
-            self.notify()?;
+            if self.agent.changes.has_changed().unwrap_or(false) {
+                self.agent.changes.mark_unchanged();
+                self.notify()?;
+            }
         }
         // Reason 5: the subagent shuts down.
         let close = self.unit(kind::CLOSE).bytes(&[5, 0, 0, 0]);
@@ -262,21 +275,12 @@ impl Session<'_> {
         self.objects.as_ref().map(|(_, objects)| objects).ok_or_else(|| ErrorKind::NotFound.into())
     }
 
-    fn states(&self) -> io::Result<BTreeMap<u32, bool>> {
-        let interfaces = self.agent.interfaces.read()?;
-        Ok(interfaces.iter().map(|interface| (interface.index, interface.state == OperState::Up)).collect())
-    }
-
-    /// Tells about interfaces that have come up or gone down.
+    /// Notifies of interfaces that have come up or gone down.
     fn notify(&mut self) -> io::Result<()> {
-        if !self.changes.has_changed().unwrap_or(false) {
-            return Ok(());
-        }
-        self.changes.mark_unchanged();
         let interfaces = self.agent.interfaces.read()?;
         for interface in &interfaces {
             let is_up = interface.state == OperState::Up;
-            if self.up.insert(interface.index, is_up).is_some_and(|was_up| was_up != is_up) {
+            if self.agent.up.insert(interface.index, is_up).is_some_and(|was_up| was_up != is_up) {
                 let unit = self.unit(kind::NOTIFY);
                 let variables = mib::notification(interface);
                 let unit = variables.iter().fold(unit, |unit, (name, value)| unit.variable(name, value));

@@ -77,6 +77,8 @@ impl Sampler {
             sequences: BTreeMap::new(),
             known: Vec::new(),
         };
+        // Packets are sampled from now on, not from when the thread runs.
+        agent.look();
         let thread = std::thread::Builder::new().name("sflow".into()).spawn(move || agent.run())?;
         Ok(Sampler { stop, thread: Some(thread) })
     }
@@ -123,8 +125,8 @@ struct Agent {
 impl Agent {
     fn run(&mut self) {
         wait::give_way();
-        let mut look = Instant::now();
-        let mut count = look + self.settings.interval;
+        let now = Instant::now();
+        let (mut look, mut count) = (now + LOOK, now + self.settings.interval);
         while !self.stop.load(Ordering::Relaxed) && !self.switch.stopping() {
             let now = Instant::now();
             if now >= look {
@@ -136,10 +138,18 @@ impl Agent {
                 count = now + self.settings.interval;
                 self.send_counters();
             }
-            let datagram = self.datagrams.finish(self.uptime_ms());
-            self.send(datagram);
+            self.finish();
             std::thread::sleep(TICK);
         }
+        // What was copied until the end is sent, too.
+        self.take();
+        self.finish();
+    }
+
+    /// Sends the datagram that is not full yet.
+    fn finish(&mut self) {
+        let datagram = self.datagrams.finish(self.uptime_ms());
+        self.send(datagram);
     }
 
     fn uptime_ms(&self) -> u32 {
