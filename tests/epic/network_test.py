@@ -23,6 +23,8 @@ HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright
 PROGRAMS = {"v1model": ROOT / "p4/epic/epic_router.p4", "tofino": ROOT / "p4/epic/epic_tna.p4"}
 PREFIX = f"hwepic{os.getpid()}-"
 PATIENCE = 240.0
+# Of packets that are too late, and how long the destination waits for those of one attempt.
+ATTEMPTS, ARRIVAL = 5, 60.0
 ROUTERS = ["a", "b", "c", "d", "e"]
 AS = {name: f"1-ff00:0:{110 + number}" for number, name in enumerate(ROUTERS)}
 # Namespace and port at both ends of each link.
@@ -78,7 +80,7 @@ class Network:
         process = self.processes.pop(name)
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
 
@@ -115,7 +117,7 @@ class Network:
         """What the source says of three packets, and the destination of those that it waits for."""
         time.sleep(1.1)  # packets of one second must have different counters
         log = self.start("dst", HOPWRIGHT, "epic", "receive", self.description, "--count", arriving, "--host", DESTINATION,
-                         "--device", "p0", "--timeout", PATIENCE)
+                         "--device", "p0", "--timeout", ARRIVAL)
         self.wait(log, "receiving")
         command = inside("src", HOPWRIGHT, "epic", "send", self.description, "--count", 3, "--host", SOURCE, "--to", DESTINATION, "--device", "p0",
                          "--level", level, "--payload", "attack at dawn")
@@ -125,13 +127,19 @@ class Network:
         return sent.returncode, sent.stdout, receiver.returncode, log.read_text()
 
 
-def expect(what, found, *wanted):
-    code, sent, receiver_code, received = found
-    code_wanted, receiver_wanted, texts = wanted[0], wanted[1], wanted[2:]
-    if (code == 0) != code_wanted or (receiver_code == 0) != receiver_wanted \
-            or any((sent + received).count(text) != 3 for text in texts):
-        raise Failed(f"{what}:\nsource ({code}):\n{sent}\ndestination ({receiver_code}):\n{received}")
-    print(f"ok: {what}")
+def expect(what, send, code_wanted, receiver_wanted, *texts, wrong=lambda received: False):
+    """Sends until source and destination end as wanted, and each text is there three times: routers drop packets that are four seconds
+    old, as they may be on a busy machine. `wrong`: what the destination may never say."""
+    for _ in range(ATTEMPTS):
+        code, sent, receiver_code, received = send()
+        found = f"{what}:\nsource ({code}):\n{sent}\ndestination ({receiver_code}):\n{received}"
+        if wrong(received):
+            break
+        if (code == 0) == code_wanted and (receiver_code == 0) == receiver_wanted and all((sent + received).count(text) == 3 for text in texts):
+            print(f"ok: {what}", flush=True)
+            return
+        print(f"once more: {found}", flush=True)
+    raise Failed(found)
 
 
 def attacks(network, name):
@@ -140,16 +148,13 @@ def attacks(network, name):
         network.misbehave(how)
         for level in [0, 1]:
             passes = how == "reuse" and level == 0
-            found = network.send(level, 6 if passes else 3)
-            if found[3].count("attack at dusk") != (3 if passes else 0):
-                raise Failed(f"{name}: level {level}, {what}: {found[3]}")
-            expect(f"{name}: level {level}, {what}: {'good for another packet' if passes else 'refused'}", found, True, True, "attack at dawn")
+            expect(f"{name}: level {level}, {what}: {'good for another packet' if passes else 'refused'}",
+                   lambda: network.send(level, 6 if passes else 3), True, True, "attack at dawn", *(["attack at dusk"] * passes),
+                   wrong=lambda received: not passes and "attack at dusk" in received)
     network.misbehave("repeat")
     for level in [0, 1]:
-        found = network.send(level)
-        if any(found[3].count(f"number {number} ") != 1 for number in range(3)):
-            raise Failed(f"{name}: level {level}, packets that come again: {found[3]}")
-        expect(f"{name}: level {level}, packets that come again: refused", found, True, True, "attack at dawn")
+        expect(f"{name}: level {level}, packets that come again: refused", lambda: network.send(level), True, True, "attack at dawn",
+               wrong=lambda received: any(received.count(f"number {number} ") > 1 for number in range(3)))
 
 
 def check(network, name):
@@ -160,23 +165,23 @@ def check(network, name):
         levels += [(2, "source and payload are right"), (3, "source, payload and path are right")]
     for level, text in levels:
         extra = ["confirmed by the destination"] if level == 3 else []
-        expect(f"{name}: level {level} arrives", network.send(level), True, True, text, *extra)
+        expect(f"{name}: level {level} arrives", lambda: network.send(level), True, True, text, *extra)
     attacks(network, name)
     network.misbehave("skip")
     level = min(2, levels[-1][0])
-    expect(f"{name}: a router that checks nothing is not noticed at level {level}", network.send(level), True, True, levels[level][1])
+    expect(f"{name}: a router that checks nothing is not noticed at level {level}", lambda: network.send(level), True, True, levels[level][1])
     if network.architecture == "v1model":
-        expect(f"{name}: ... and caught at level 3, by destination and source", network.send(3), False, False,
+        expect(f"{name}: ... and caught at level 3, by destination and source", lambda: network.send(3), False, False,
                "the validation field is wrong", f"AS {AS['c']} has not processed the packet")
     network.misbehave("write")
-    expect(f"{name}: a router that writes into packets is not noticed at level 1", network.send(1), True, True,
+    expect(f"{name}: a router that writes into packets is not noticed at level 1", lambda: network.send(1), True, True,
            "attack at dusk")
     if network.architecture == "v1model":
-        expect(f"{name}: ... and caught at level 2, by the destination", network.send(2), True, False,
+        expect(f"{name}: ... and caught at level 2, by the destination", lambda: network.send(2), True, False,
                "the validation field is wrong")
     network.misbehave(None)
     level = levels[-1][0]
-    expect(f"{name}: all is well again", network.send(level), True, True, levels[level][1])
+    expect(f"{name}: all is well again", lambda: network.send(level), True, True, levels[level][1])
 
 
 def main():
