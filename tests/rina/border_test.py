@@ -88,7 +88,7 @@ def test(folder):
         report(f"echo over three levels of DIFs: {got['received']} of {got['sent']}, {got['mean_ms']:.2f} ms")
         before = counts(net)
         got = net["h1"].use("perf", "sink", "--dif", "slice", "--seconds", 3)
-        if got["received"] != got["sent"] or got["received"] < 1000:
+        if got["received"] != got["sent"] or got["received"] < 100:
             raise Failed(f"perf over the slice: {got}")
         report(f"perf over the slice: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} of {got['sent']} SDUs")
         after = counts(net)

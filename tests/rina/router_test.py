@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -19,8 +20,10 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Raw
 
 from efcp import CONGESTION, DATA, MANAGEMENT, RINA, TYPES, Efcp, Irati, Protected
-from switch import HOPWRIGHT, Switch, p4info
+import patience
+from switch import HOPWRIGHT, PATIENCE, Switch, p4info
 
+patience.shell()
 PROGRAM = ROOT / "p4/rina/interior.p4"
 TMP = pathlib.Path(tempfile.mkdtemp())
 subprocess.run([HOPWRIGHT, "bundle", str(PROGRAM), "-o", str(TMP / "interior.bundle")], check=True)
@@ -187,6 +190,9 @@ class Plain(Router):
         for frame, _ in cases:
             self.switch.send(0, bytes(frame))
             packets.sniff(lambda packet: got.append(packet.packet), timeout=1)
+        deadline = time.monotonic() + PATIENCE
+        while len(got) < len(cases) and time.monotonic() < deadline:
+            packets.sniff(lambda packet: got.append(packet.packet), timeout=1)
         self.assertEqual(len(got), len(cases))
         for (frame, reason), packet in zip(cases, got):
             self.assertEqual(packet.payload, bytes(frame))
@@ -239,13 +245,20 @@ class Congested(Router):
         add("thresholds", {"port": 1, "priority": 0}, "mark_from", packets=20)
         add("qos_queues", {"dif": 1, "qos_id": 9}, "queue", priority=7)
         pdu = lambda number, qos=1: Efcp(dst=HOPS[1, 0], src=5, qos_id=qos, sequence=number) / Raw(bytes(1000))
-        for number in range(100):
-            self.switch.send(0, bytes(self.frame(0, 0, RINA, pdu(number))))
-        urgent = self.frame(0, 0, RINA, pdu(1000, 9))
-        self.switch.send(0, bytes(urgent))
-        got = []
-        while (frame := self.switch.receive(1, timeout=0.5)) is not None:
-            got.append(Ether(frame)[Efcp])
+        burst = [bytes(self.frame(0, 0, RINA, pdu(number))) for number in range(100)]
+        # The other class.
+        burst.append(bytes(self.frame(0, 0, RINA, pdu(1000, 9))))
+        # Again, if this test was so late that many left meanwhile.
+        for _ in range(20):
+            begun, got = time.monotonic(), []
+            for frame in burst:
+                self.switch.send(0, frame)
+            took = time.monotonic() - begun
+            # A busy machine may not run the switch for some seconds.
+            while (frame := self.switch.receive(1, timeout=5)) is not None:
+                got.append(Ether(frame)[Efcp])
+            if took < 0.1:
+                break
         data = [pdu for pdu in got if pdu.qos_id == 1]
         # Fifty, and those that had room because others left meanwhile.
         self.assertTrue(50 <= len(data) < 75, len(data))
