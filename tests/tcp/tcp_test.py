@@ -4,8 +4,8 @@
     h1 -- switch -- h2
 
 Hosts on veth pairs leave checksums and segmentation to their device, which leaves them to the switch. Everything must arrive
-intact, and fast enough that nothing was repeated: a switch that lost joined frames would pass a thousandth of the least that is
-accepted here. The program must see segments that fit the MTU. VLAN tags are pushed and popped by two OpenFlow switches with a trunk between
+intact. A transfer that is slow must have repeated next to nothing, so that it was the machine that was slow: a switch that lost joined
+frames would have TCP repeat all of them. The program must see segments that fit the MTU. VLAN tags are pushed and popped by two OpenFlow switches with a trunk between
 them, because a kernel may lack VLAN devices.
 
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
@@ -28,9 +28,11 @@ HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright
 TRANSFER = HERE / "transfer.py"
 PREFIX = f"hwtcp{os.getpid()}-"
 # The machine may be busy.
-PATIENCE = 90.0
+PATIENCE = 180.0
 # Bits per second. Where joined frames are lost it is 0.3 million; two CPUs with 24 busy processes leave 100 million, idle ones give thousands.
 LEAST = 30e6
+# Of the segments of a transfer that is slower, at most this part is repeated.
+REPEATED = 0.05
 HOSTS = {"h1": (1, "02:00:00:00:01:01"), "h2": (2, "02:00:00:00:02:01")}
 
 
@@ -82,7 +84,7 @@ class Lab:
                 process.send_signal(signal.SIGTERM)
         for process in self.processes:
             try:
-                process.wait(20)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -139,8 +141,15 @@ class Lab:
         except Failed as failure:
             raise Failed(f"{failure}: {self.log(name)[-2000:]}") from None
 
-    def transfer(self, address, count, port, ends=("h1", "h2")):
-        """Sends bytes from one end to the other. Returns bits per second."""
+    def segments(self, net):
+        """TCP segments that a host has sent, and those that were repetitions (proc_pid_net(5))."""
+        text = run("ip", "netns", "exec", PREFIX + net, "cat", "/proc/net/snmp")
+        names, values = (line.split() for line in text.splitlines() if line.startswith("Tcp:"))
+        return [int(values[names.index(name)]) for name in ("OutSegs", "RetransSegs")]
+
+    def transfer(self, address, count, port, ends=("h1", "h2"), least=LEAST):
+        """Sends bytes from one end to the other. Returns bits per second, fewer than `least` only if almost nothing was repeated."""
+        before = self.segments(ends[0])
         receiver = self.start(ends[1], f"receive-{port}", sys.executable, TRANSFER, "receive", address, port)
         wait_for("a listener", lambda: "ready" in self.log(f"receive-{port}"))
         sender = self.start(ends[0], f"send-{port}", sys.executable, TRANSFER, "send", address, port, count)
@@ -154,7 +163,11 @@ class Lab:
         sent, seconds = self.log(f"send-{port}").split()
         if self.log(f"receive-{port}").split() != ["ready", str(count), sent]:
             raise Failed(f"{count} bytes to {address} arrived as others: {self.log(f'receive-{port}')}")
-        return count * 8 / float(seconds)
+        rate = count * 8 / float(seconds)
+        sent, repeated = (now - then for now, then in zip(self.segments(ends[0]), before))
+        if rate < least and repeated > REPEATED * sent:
+            raise Failed(f"TCP to {address}: {rate / 1e6:.1f} Mbit/s, which is less than {least / 1e6:.1f}, and {repeated} of {sent} segments were repeated")
+        return rate
 
     def bursts(self, address, count, port):
         """Sends segmented datagrams from h1 to h2 and waits for an answer to each burst. Returns how many were sent again."""
@@ -318,18 +331,14 @@ def main():
                     for version, address in addresses.items():
                         rate = lab.transfer(address, count, 5000 + version)
                         rates.append(f"IPv{version} {rate / 1e6:,.0f} Mbit/s")
-                        if rate < LEAST:
-                            raise Failed(f"TCP over IPv{version}: {rate / 1e6:.1f} Mbit/s, which is less than {LEAST / 1e6:.0f}")
                         resent = lab.bursts(address, 50, 5010 + version)
                         if resent > 25:
                             raise Failed(f"{resent} of 50 bursts of datagrams over IPv{version} were lost")
                     if start is router:
                         # Through the TAP devices of the control plane, which are a slow path.
                         for number, (address, ends) in enumerate((("10.0.1.1", ("h1", "cp")), ("10.0.1.2", ("cp", "h1")))):
-                            rate = lab.transfer(address, count // 16, 5020 + number, ends)
+                            rate = lab.transfer(address, count // 16, 5020 + number, ends, LEAST / 20)
                             rates.append(f"{' to '.join(ends)} {rate / 1e6:,.0f} Mbit/s")
-                            if rate < LEAST / 20:
-                                raise Failed(f"TCP from {ends[0]} to {ends[1]}: {rate / 1e6:.1f} Mbit/s")
                     if (lab.folder / "stats.json").exists():
                         check_counts(lab, count * len(addresses), mtu)
             except Failed as failure:

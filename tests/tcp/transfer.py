@@ -17,7 +17,7 @@ import time
 UDP_SEGMENT = 103
 # Bytes of a datagram with its burst's number and its place in it, and datagrams of a burst.
 SIZE, DATAGRAMS = 1200, 40
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 def family(address):
@@ -87,7 +87,7 @@ def bursts(address, port, count):
                 if time.monotonic() > deadline:
                     sys.exit(f"burst {burst} was not answered, or with another digest")
                 peer.send(whole)
-                peer.settimeout(1.0)
+                peer.settimeout(3.0)
                 try:
                     answered = peer.recv(100)
                 except (TimeoutError, ConnectionError):
