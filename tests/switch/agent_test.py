@@ -35,7 +35,7 @@ def resolved(address):
 def ping():
     """The address answers requests of several sizes; the kernel checks the checksums."""
     for size in (0, 57, 1472):
-        command = ["ping", "-q", "-c", "1", "-W", "1", "-s", str(size), "10.9.0.1"]
+        command = ["ping", "-q", "-c", "1", "-W", "10", "-s", str(size), "10.9.0.1"]
         wait_until(f"10.9.0.1 answers {size} bytes", lambda: subprocess.run(command, stdout=subprocess.DEVNULL).returncode == 0)
 
 
@@ -43,6 +43,10 @@ class Agent(unittest.TestCase):
     def expect(self, host):
         address, mac = host
         wait_until(f"{address} is resolved", lambda: resolved(address) == mac)
+
+    def counts(self, lab, what, least):
+        """Agents are counted a moment after they have answered."""
+        wait_until(f"{least} {what}", lambda: float(lab.metrics()[f'hopwright_{what}_total{{tenant="arp"}}']) >= least)
 
     def test_as_a_tenant(self):
         lab = Lab(TENANT, devices=1, command=(RESPONDER, "switch"))
@@ -58,7 +62,7 @@ class Agent(unittest.TestCase):
             hosts.write_text(" ".join(SECOND) + "\n")
             lab.reload()
             self.expect(SECOND)
-            self.assertGreaterEqual(float(lab.metrics()['hopwright_arp_answers_total{tenant="arp"}']), 2)
+            self.counts(lab, "arp_answers", 2)
 
     def test_settings_are_checked(self):
         lab = Lab(TENANT.replace('hosts = "hosts"', 'host = "hosts"'), command=(RESPONDER, "switch"))
@@ -93,7 +97,7 @@ class Agent(unittest.TestCase):
         with lab:
             ip("addr", "add", "10.9.0.2/24", "dev", "host0")
             ping()
-            self.assertGreaterEqual(float(lab.metrics()['hopwright_echo_requests_total{tenant="arp"}']), 3)
+            self.counts(lab, "echo_requests", 3)
 
     def test_echo_alone(self):
         veth("sw0", "host0").close()
