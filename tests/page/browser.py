@@ -99,9 +99,14 @@ class Browser:
     def one(self, selector):
         return self.wait(lambda: next((e for e in self.all(selector) if e.is_displayed()), None), f"`{selector}` is not there")
 
-    def text(self, selector):
-        found = self.all(selector)
-        return found[0].text if found else ""
+    def text(self, selector, at=0):
+        """The text of an element, which the page may make anew at any moment; nothing, if there is none."""
+        while True:
+            try:
+                found = self.all(selector)
+                return found[at].text if len(found) > at else ""
+            except StaleElementReferenceException:
+                continue
 
     def wait_text(self, selector, part):
         return self.wait(lambda: part in self.text(selector) and self.text(selector), f"`{selector}` has no `{part}`")

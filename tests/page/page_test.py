@@ -161,7 +161,7 @@ def test_counts_move(browser):
         # The data of a plot as a table.
         browser.click("summary", "Show the data")
         browser.wait(lambda: len(browser.all(".plot details[open] tbody tr")) > 2, "the plot has no table")
-        time_of_row = browser.all(".plot details[open] tbody td")[0].text
+        time_of_row = browser.text(".plot details[open] tbody td")
         assert len(time_of_row.split(":")) == 3
         browser.click("summary", "Show the data")
         browser.check()
