@@ -40,14 +40,18 @@ def wait(what, condition):
 
 
 def packets(path):
-    """The packets of a capture with microseconds."""
+    """The packets of a capture with microseconds, without one that is being written."""
     data = path.read_bytes()
+    if len(data) < 24:
+        return []
     magic, *_, link = struct.unpack_from("<IHHiIII", data)
     assert (magic, link) == (0xA1B2C3D4, 1), data[:24]
     at, found = 24, []
-    while at < len(data):
+    while at + 16 <= len(data):
         _, _, kept, length = struct.unpack_from("<IIII", data, at)
         assert kept == length
+        if at + 16 + kept > len(data):
+            break
         found.append(data[at + 16 : at + 16 + kept])
         at += 16 + kept
     return found
