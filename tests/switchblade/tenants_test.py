@@ -111,7 +111,7 @@ class Tenants(FourProtocols, unittest.TestCase):
                     self.send(0, flow("02000000000b", 2 + number))
                     sent += 2
                 time.sleep(0.0001)
-            while (frame := self.receive(1, 2)) is not None:
+            while (frame := self.receive(1, 2 if arrived == sent else 20)) is not None:
                 arrived += frame[6:12].hex() == "02000000000b"
             self.assertEqual(arrived, sent)
             self.assertEqual(self.decisions(4), 1 + NEW_FLOWS // 100)
