@@ -17,12 +17,13 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 import tomllib
 from pathlib import Path
 
 from lab.checks import Checks
 from lab.netns import End, LabError, Namespace, require_root, veth
-from lab.process import unwind_on_signals, wait_until
+from lab.process import PATIENCE, unwind_on_signals, wait_until
 from lab.reference import copy_tree, module_dir
 from lab.router import RouterKind, hopwright_binary
 from lab.scrape import fetch, parse, wait_served
@@ -160,7 +161,18 @@ def fetch_page(namespace: Namespace) -> list:
     [about] = fetch(namespace, PAGE_REQUESTS[:1])
     tenant = json.loads(about[2])["tenants"][0]["name"]
     further = [(method, url.format(tenant=tenant), *rest) for method, url, *rest in PAGE_REQUESTS[1:]]
-    return [about, *fetch(namespace, further)]
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        answers = fetch(namespace, further)
+        # The state is published five times a second: it may be older than the tables.
+        if same_entries(*(json.loads(answer[2]) for answer in answers[:2])) or time.monotonic() > deadline:
+            return [about, *answers]
+
+
+def same_entries(state: dict, tables: list[dict]) -> bool:
+    """Whether tables have as many entries as the state counts."""
+    entries = {table["name"]: table["entries"] for table in tables}
+    return all(entries[name] == table["entries"] for name, table in state["tables"].items() if name in entries) and sum(entries.values()) > 0
 
 
 def compare(ours: dict, reference: dict, secrets: list[str], checks: Checks) -> None:
@@ -214,10 +226,7 @@ def check_page(ours: dict, secrets: list[str], checks: Checks) -> None:
     interfaces = {int(link["name"].split()[1]) for link in state["links"] if link["name"].startswith("interface ")}
     wanted = {link["interface_id"] for link in json.loads(ours["pages"][f"{API}/api/v1/interfaces"][2])["interfaces"]}
     checks.that(f"page: the interfaces of the API, {sorted(wanted)}", interfaces == wanted, state["links"])
-    entries = {table["name"]: table["entries"] for table in tables}
-    checks.that("page: tables have the entries that the state counts",
-                all(entries[name] == table["entries"] for name, table in state["tables"].items() if name in entries) and sum(entries.values()) > 0,
-                (entries, state["tables"]))
+    checks.that("page: tables have the entries that the state counts", same_entries(state, tables), (tables, state["tables"]))
     checks.that("page: graphs of the parser and of ingress", {"parser", "ingress"} <= {graph["name"] for graph in program["graphs"]})
     checks.that("page: a write is refused", ours["own"][4][0] in (401, 403, 404, 405), ours["own"][4][:2])
     checks.that("page: no key in it", not any(s in answer[2] for s in secrets for answer in ours["own"]))

@@ -100,11 +100,13 @@ class TenantTest(Test):
             stream.finish()
         for stream, name in ((scion, "SCION packets"), (bridged, "frames of the other tenant")):
             self.lossless(name, stream)
-        values = metrics(lab)
         self.close(scion)
         self.close(bridged)
-        forwarded = values['hopwright_scion_forwarded_packets_total{tenant="border"}']
-        self.that("the switch counts them", forwarded >= scion.sent, f"{forwarded:.0f} forwarded")
+        name = 'hopwright_scion_forwarded_packets_total{tenant="border"}'
+        # Counters are posted a few times a second.
+        wait_until("the switch to count them", lambda: metrics(lab).get(name, 0) >= len(scion.received))
+        values = metrics(lab)
+        self.that("the switch counts them", True, f"{values[name]:.0f} forwarded")
         self.that("the agent works", values['hopwright_scion_running{tenant="border"}'] == 1)
 
     def hosts(self) -> None:
@@ -127,11 +129,11 @@ class TenantTest(Test):
         """The devices' addresses remain the kernel's."""
         lab = self.lab
         lab.outside.ip("neigh", "flush", "all")
-        done = lab.outside.run("ping", "-c", "3", "-i", "0.2", "-W", "2", "10.1.0.1")
+        done = lab.outside.run("ping", "-c", "3", "-i", "0.2", "-W", "30", "10.1.0.1")
         self.that("the kernel answers ARP and ping", " 3 received" in done.stdout, done.stdout.split("\n")[-3:-2])
         for port, refused in ((PORT, False), (PORT + 1, True)):
             sock = udp_socket(lab.outside, "10.1.0.2", 0)
-            sock.settimeout(0.5)
+            sock.settimeout(30 if refused else 0.5)
             sock.connect(("10.1.0.1", port))
             sock.send(b"no SCION packet")
             try:
@@ -212,8 +214,11 @@ class TenantTest(Test):
             names = [name for name in metrics(lab) if name.startswith("hopwright_port_received_packets")]
             self.that("each has a port of sockets", sum('"agent:' in name for name in names) == 2, "")
             administer("remove", "second")
-        names = [name for name in metrics(lab) if 'tenant="second"' in name or "agent:second" in name]
-        self.that("then it is gone", not names, names)
+
+        def left() -> list[str]:
+            return [name for name in metrics(lab) if 'tenant="second"' in name or "agent:second" in name]
+        wait_until("it to be gone", lambda: not left())
+        self.that("then it is gone", True)
         self.lossless("through the first router all the time", first.finish())
         self.close(first)
 
@@ -240,7 +245,7 @@ class TenantTest(Test):
                   done.stderr.strip())
         file.write_text(text)
         os.kill(lab.process.pid, signal.SIGHUP)
-        wait_until("the first agent again", lambda: lab.log().count("tenant border: another agent") == 2)
+        wait_until("the first agent again", lambda: lab.log().count("tenant border: another agent") >= 2)
 
     def refused(self) -> None:
         """A file with errors changes nothing."""
