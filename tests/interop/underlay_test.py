@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
+from lab.ledger import waited_for_cpu
 from lab.netns import LabError, many_neighbours, remove_all, require_root
 from lab.process import Process, unwind_on_signals
 from lab.router import RouterKind, wait_ready
@@ -158,7 +159,8 @@ def steady(kind: Kind, links: tuple[int, ...], six: bool, choice: str, directory
     try:
         router = Router(net, choice, directory)
         try:
-            mix = router.mix(tuple(FLOWS), kind.payload, count=COUNT).start().finish()
+            # A busy machine may not run the router for some seconds.
+            mix = router.mix(tuple(FLOWS), kind.payload, count=COUNT).start().finish(5.0)
             router.process.check()
             return Result(dict(zip(FLOWS, mix.flows)))
         finally:
@@ -306,9 +308,13 @@ def eventful(event: Event, n: int, six: bool, choice: str, directory: Path) -> R
             mix = router.mix(names, event.payload, rate=EVENT_RATE, probe=n).start()
             # The kernel believes for a second what it knows of a neighbour.
             time.sleep(1.3)
-            begin = time.monotonic()
+            begin, idle = time.monotonic(), waited_for_cpu(router.process.pid)
             event.happens(net, n)
-            time.sleep(2.5)
+            # How long the router has waited for a CPU since the event, by time.
+            waits, end = [], time.monotonic() + 2.5
+            while time.monotonic() < end:
+                waits.append((time.monotonic(), waited_for_cpu(router.process.pid) - idle))
+                time.sleep(0.02)
             mix.finish()
             router.process.check()
         finally:
@@ -317,7 +323,12 @@ def eventful(event: Event, n: int, six: bool, choice: str, directory: Path) -> R
         net.close()
     flows, (into, from_) = dict(zip(names, mix.flows)), mix.flows[-2:]
     kernel = {name: (into if name in ENTERING[n] else from_).resumed(begin) for name in names}
-    return Result(flows, {name: flow.resumed(begin) - kernel[name] for name, flow in flows.items()})
+
+    def lag(name: str, flow: Tally) -> float:
+        """What the router has waited for a CPU until it went on is the machine's."""
+        resumed = flow.resumed(begin)
+        return resumed - kernel[name] - next((waited for at, waited in waits if at >= begin + resumed), waits[-1][1])
+    return Result(flows, {name: lag(name, flow) for name, flow in flows.items()})
 
 
 class Flood:
