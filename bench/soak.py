@@ -402,9 +402,9 @@ class Soak:
         for child in self._children:
             child.kill()
             child.wait()
-        load.wait(30)
+        load.wait(PATIENCE)
         time.sleep(1.5)
-        status = router.stop(15)
+        status = router.stop()
         return self.report(read_stats(self._stats_file()), steady, status)
 
     def _child(self, *arguments: str) -> subprocess.Popen:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
@@ -157,7 +158,7 @@ class Network:
         for service in self._services:
             service.check()
 
-    def scion(self, number: str, *command: str, timeout: float = 60, daemon: bool = True) -> subprocess.CompletedProcess:
+    def scion(self, number: str, *command: str, timeout: float = PATIENCE, daemon: bool = True) -> subprocess.CompletedProcess:
         """Runs the reference's `scion` tool on an AS's host. Since v0.15 it does without a daemon, by the AS's files."""
         if daemon:
             environment = [f"SCION_DAEMON={planning.DAEMON}"]
@@ -220,21 +221,25 @@ class Network:
         """Sends packets along a route and checks their echoes. `epic`: by path type EPIC-HP, "good" or with a fault that `traffic`
         knows.
 
-        Returns `sent`, `echoed`, `lost`, `changed`, `seconds`; raises if the
-        sender could not work at all.
+        Returns `sent`, `echoed`, `lost`, `changed`, `seconds`. Tries again while the
+        sender finds no path; raises if it could not work at all.
         """
         source, destination = (self.plan.get(route.hops[i][0]) for i in (0, -1))
-        done = self.hosts[source.number].run(
-            tool("traffic"), "send", "-listen", planning.host_port(source.host, 0),
-            "-remote", f"{destination.isd_as}," +
-            planning.host_port(destination.host, planning.TRAFFIC_PORT),
-            "-interfaces", route.interfaces, "-count", str(count), "-size", str(size), "-epic", epic,
-            # No more under way than the end hosts' socket buffers hold, in which a packet takes up to twice its size.
-            "-window", str(min(64, max(4, 64_000 // size))), timeout=600)
-        try:
-            return json.loads(done.stdout)
-        except ValueError:
-            raise LabError(f"traffic {route.name}: {done.stderr.strip()}") from None
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            done = self.hosts[source.number].run(
+                tool("traffic"), "send", "-listen", planning.host_port(source.host, 0),
+                "-remote", f"{destination.isd_as}," +
+                planning.host_port(destination.host, planning.TRAFFIC_PORT),
+                "-interfaces", route.interfaces, "-count", str(count), "-size", str(size), "-epic", epic,
+                # No more under way than the end hosts' socket buffers hold, in which a packet takes up to twice its size.
+                "-window", str(min(64, max(4, 64_000 // size))), timeout=600)
+            try:
+                return json.loads(done.stdout)
+            except ValueError:
+                if time.monotonic() > deadline:
+                    raise LabError(f"traffic {route.name}: {done.stderr.strip()}") from None
+            time.sleep(0.5)
 
     def end2end(self, source: str, destination: str, *options: str) -> bool:
         """Whether the reference's `end2end` gets an answer; options are its client's."""
@@ -248,7 +253,7 @@ class Network:
             wait_until("end2end to listen", lambda: server.check() or "Listening" in log.read_text())
             done = self.hosts[source].run(
                 tool("end2end"), "-sciond", planning.DAEMON, "-local", f"{near.isd_as},{planning.host_port(near.host, 0)}",
-                "-remote", there, "-attempts", "5", "-timeout", "2s", *options, timeout=60)
+                "-remote", there, "-attempts", "5", "-timeout", "2s", *options, timeout=PATIENCE)
             return done.returncode == 0
         finally:
             server.stop()

@@ -34,6 +34,8 @@ from plan import LEAF_ROUTES, METRICS  # noqa: E402
 
 UNIT = REPOSITORY / "packaging" / "hopwright-router@.service"
 MIGRATED = "br110a"
+# They go on for longer than a busy machine takes to exchange the router.
+PINGS = 200
 # Any numbers do: a user without rights, and the group that may read the configuration.
 USER, GROUP = 65534, 61234
 
@@ -86,8 +88,8 @@ class Migration:
         lost: list[int] = []
 
         def ping() -> None:
-            answers, _ = self.network.ping(LEAF_ROUTES[0], count=100)
-            lost.append(100 - answers)
+            answers, _ = self.network.ping(LEAF_ROUTES[0], count=PINGS)
+            lost.append(PINGS - answers)
 
         pings = threading.Thread(target=ping)
         pings.start()
@@ -100,8 +102,8 @@ class Migration:
         wait_served(self.router.namespace, f"http://{METRICS}/")
         took = time.monotonic() - begun
         pings.join()
-        self.checks.that(f"{what}: a pause with an end", lost[0] < 100,
-                         f"{lost[0]} of 100 pings lost, one each 100 ms; serves after {took:.1f} s")
+        self.checks.that(f"{what}: a pause with an end", lost[0] < PINGS,
+                         f"{lost[0]} of {PINGS} pings lost, one each 100 ms; serves after {took:.1f} s")
         self.checks.that(f"{what}: everything is reached", all(
             wait_ping(self.network, route) for route in LEAF_ROUTES))
 
@@ -122,10 +124,12 @@ class Migration:
         self.change("to ours", lambda: self.network.start_router(self.router))
 
     def look(self, before: dict) -> None:
+        def down() -> list:
+            return [labels for (name, labels), value in self.page().items()
+                    if name in ("router_interface_up", "router_sibling_reachable") and value != 1]
+        # On a busy machine a neighbour's BFD may get no time.
+        self.checks.comes("all interfaces are up: down", down, lambda found: not found)
         page = self.page()
-        down = [labels for (name, labels), value in page.items()
-                if name in ("router_interface_up", "router_sibling_reachable") and value != 1]
-        self.checks.that("all interfaces are up", not down, f"{down}")
         reasons = {dict(labels)["reason"] for (name, labels), value in page.items()
                    if name == "hopwright_dropped_packets_total" and value}
         self.checks.that("no packet is dropped that should not be",
