@@ -16,7 +16,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/interop"))
 from lab.netns import LabError  # noqa: E402
-from lab.process import wait_until  # noqa: E402
+from lab.process import has_port, wait_until  # noqa: E402
 
 PATIENCE = 60
 SOURCE, DESTINATION, COLLECTOR = "10.0.0.1", "10.0.1.2", "10.0.255.2"
@@ -76,11 +76,12 @@ class Network:
                        + [word for port in ports for word in ("-i", f"{port}@s{number}p{port}")])
         python = ["ip", "netns", "exec"]
         collector = ROOT / "examples/int_collector/collector.py"
-        self.start("reports", [*python, "c", sys.executable, collector, "--json", "--listen", f"{COLLECTOR}:54321"])
+        collecting = self.start("reports", [*python, "c", sys.executable, collector, "--json", "--listen", f"{COLLECTOR}:54321"])
         self.start("received", [*python, "h2", sys.executable, "-c", RECEIVE.format(destination=DESTINATION), str(PORT)])
         for number in (1, 2, 3):
-            wait_until(f"router {number}", lambda n=number: "stop with Ctrl-C" in self.said(f"s{n}"), PATIENCE)
+            wait_until(f"router {number}", lambda n=number: "stop with Ctrl-C" in self.said(f"s{n}"), 5 * PATIENCE)
         wait_until("the receiver", lambda: "listening" in self.said("received"), PATIENCE)
+        wait_until("the collector", lambda: has_port(collecting.pid, 54321), PATIENCE)
 
     @staticmethod
     def commands(number):
@@ -98,7 +99,9 @@ class Network:
 
     def start(self, name, command):
         with open(self.folder / f"{name}.log", "wb") as log:
-            self.processes.append(subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, stdin=subprocess.DEVNULL))
+            process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self.processes.append(process)
+        return process
 
     def said(self, name):
         return (self.folder / f"{name}.log").read_text(errors="replace")
