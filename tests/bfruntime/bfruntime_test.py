@@ -573,8 +573,21 @@ class BfRuntime(unittest.TestCase):
             gc.DataTuple("$PORT_ENABLE", bool_val=True),
         ])])
         ((data, _),) = ports.entry_get(ALL, [at], {"from_hw": False})
-        self.assertEqual((data.to_dict()["$PORT_NAME"], data.to_dict()["$SPEED"]), ("sw2", "BF_SPEED_100G"))
-        self.assertEqual(len(list(ports.entry_get(ALL, None, {"from_hw": False}))), 4)
+        shown = data.to_dict()
+        self.assertEqual((shown["$PORT_NAME"], shown["$SPEED"], shown["$TX_MTU"]), ("1/2", "BF_SPEED_100G", 10240))
+        self.assertEqual((shown["$CONN_ID"], shown["$CHNL_ID"], shown["$PORT_UP"]), (1, 2, True))
+        # A port that is not enabled has no link, and one of the device that no device of the machine stands for has none either.
+        ports.entry_mod(ALL, [at], [ports.make_data([gc.DataTuple("$PORT_ENABLE", bool_val=False)])])
+        other = ports.make_key([gc.KeyTuple("$DEV_PORT", 260)])
+        ports.entry_add(ALL, [other], [ports.make_data([gc.DataTuple("$PORT_ENABLE", bool_val=True)])])
+        found = {key.to_dict()["$DEV_PORT"]["value"]: data.to_dict()["$PORT_UP"] for data, key in ports.entry_get(ALL, None, {"from_hw": False})}
+        self.assertEqual(found, {2: False, 260: False})
+        ports.entry_mod(ALL, [other], [ports.make_data([gc.DataTuple("$LOOPBACK_MODE", str_val="BF_LPBK_MAC_NEAR")])])
+        ((data, _),) = ports.entry_get(ALL, [other], {"from_hw": False})
+        self.assertTrue(data.to_dict()["$PORT_UP"])
+        ports.entry_del(ALL, [other])
+        with Refused(self, "NOT_FOUND"):
+            list(ports.entry_get(ALL, [other], {"from_hw": False}))
         with Refused(self, "NOT_FOUND"):
             ports.entry_add(ALL, [ports.make_key([gc.KeyTuple("$DEV_PORT", 99)])],
                             [ports.make_data([gc.DataTuple("$PORT_ENABLE", bool_val=True)])])
@@ -606,8 +619,33 @@ class BfRuntime(unittest.TestCase):
         self.assertGreaterEqual(found(0)["$FramesReceivedOK"], received + 3)
         self.assertEqual(found(2)["$OctetsTransmittedTotal"], octets + 3 * len(frame))
         self.assertEqual(len(list(counts.entry_get(ALL, None, {"from_hw": True}))), 4)
-        with Refused(self, "UNIMPLEMENTED"):
-            counts.entry_mod(ALL, [at(2)], [counts.make_data([])])
+        # Counts are set, and cleared, of one port or of all.
+        counts.entry_mod(ALL, [at(2)], [counts.make_data([gc.DataTuple("$FramesTransmittedOK", 7)])])
+        self.assertEqual((found(2)["$FramesTransmittedOK"], found(2)["$OctetsTransmittedTotal"]), (7, octets + 3 * len(frame)))
+        counts.entry_del(ALL, [at(2)])
+        self.assertEqual((found(2)["$FramesTransmittedOK"], found(2)["$OctetsTransmittedTotal"]), (0, 0))
+        self.assertGreaterEqual(found(0)["$FramesReceivedOK"], 3)
+        counts.entry_del(ALL)
+        self.switch.send(0, frame)
+        until(lambda: found(2)["$FramesTransmittedOK"] == 1)
+        self.assertEqual(found(0)["$FramesReceivedOK"], 1)
+        with Refused(self, "NOT_FOUND"):
+            counts.entry_del(ALL, [at(99)])
+
+    def test_ports_are_found_by_their_names(self):
+        def port(table, *key):
+            table = self.table(table)
+            ((data, _),) = table.entry_get(ALL, [table.make_key([gc.KeyTuple(*field) for field in key])], {"from_hw": False})
+            return data.to_dict()["$DEV_PORT"]
+
+        self.assertEqual(port("$PORT_HDL_INFO", ("$CONN_ID", 3), ("$CHNL_ID", 1)), 9)
+        self.assertEqual(port("$PORT_FP_IDX_INFO", ("$FP_IDX", 8)), 8)
+        self.assertEqual(port("$PORT_STR_INFO", ("$PORT_NAME", "17/0")), 128)
+        with Refused(self, "NOT_FOUND"):
+            port("$PORT_STR_INFO", ("$PORT_NAME", "99/0"))
+        names = self.table("$PORT_STR_INFO").entry_get(ALL, None, {"from_hw": False})
+        found = {key.to_dict()["$PORT_NAME"]["value"]: data.to_dict()["$DEV_PORT"] for data, key in names}
+        self.assertEqual((len(found), found["1/0"], found["65/0"]), (260, 0, 64))
 
     def test_digests(self):
         learn = self.info.learn_get("InDeparser.seen")
@@ -767,6 +805,7 @@ class BfRuntime(unittest.TestCase):
         self.application(fields, "trigger_port_down", enable=True)
         ports, configuration = self.table("$PORT"), self.table("pktgen.port_cfg")
         at = ports.make_key([gc.KeyTuple("$DEV_PORT", 1)])
+        ports.entry_add(ALL, [at], [ports.make_data([gc.DataTuple("$PORT_ENABLE", bool_val=True)])])
 
         def is_up():
             ((data, _),) = ports.entry_get(ALL, [at], {"from_hw": False})

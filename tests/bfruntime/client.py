@@ -105,7 +105,7 @@ class Table:
             described = self.keys[given.name]
             field = key.fields.add(field_id=described["id"])
             def number(value):
-                return value.to_bytes(size(described["type"]), "big")
+                return value.encode() if isinstance(value, str) else value.to_bytes(size(described["type"]), "big")
             if given.mask is not None:
                 field.ternary.value, field.ternary.mask = number(given.value), number(given.mask)
             elif given.prefix_len is not None:
@@ -280,14 +280,15 @@ class Table:
             yield {field.name: getattr(found, field.name) for field in found.DESCRIPTOR.fields}
 
     def shown_key(self, key):
-        names, shown = {k["id"]: k["name"] for k in self.keys.values()}, {}
+        keys, shown = {k["id"]: k for k in self.keys.values()}, {}
         for field in key.fields:
-            kind = field.WhichOneof("match_type")
-            match = getattr(field, kind)
-            shown[names[field.field_id]] = {
-                name.name: int.from_bytes(value, "big") if isinstance(value, bytes) else value
-                for name, value in match.ListFields()
-            }
+            match, key_of = getattr(field, field.WhichOneof("match_type")), keys[field.field_id]
+
+            def value_of(value):
+                if not isinstance(value, bytes):
+                    return value
+                return value.decode() if key_of["type"]["type"] == "string" else int.from_bytes(value, "big")
+            shown[key_of["name"]] = {name.name: value_of(value) for name, value in match.ListFields()}
         return Values(key, shown)
 
     def shown_data(self, data, default):

@@ -169,7 +169,10 @@ pub(crate) fn set(state: &State, device: &Device, request: &TableAttribute) -> R
         }
         (Attribute::DynKeyMask(masks), Object::Match { .. }) => return mask_keys(device, table, masks),
         (Attribute::PreDeviceConfig(config), Object::MulticastGroups) => return replication(state, *config),
-        (Attribute::PortStatusNotify(_), Object::Ports) => return Ok(Effects::default()),
+        // Clients that want notifications have them, and counts are those of the moment.
+        (Attribute::PortStatusNotify(_), Object::Ports) | (Attribute::IntvlMs(_), Object::PortCounts) => {
+            return Ok(Effects::default());
+        }
         _ => return Err(unsupported(table)),
     };
     Ok(Effects { changes: vec![change], ..Effects::default() })

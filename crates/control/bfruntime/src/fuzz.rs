@@ -246,7 +246,7 @@ impl Controller {
             if matches!(
                 table.object,
                 Object::Counter | Object::Meter(_) | Object::Register | Object::RegisterParam | Object::Device
-            ) || matches!(table.object, Object::HashFields(_) | Object::HashAlgorithm(_))
+            ) || matches!(table.object, Object::HashFields(_) | Object::HashAlgorithm(_) | Object::PortNames(_))
             {
                 continue;
             }

@@ -2,6 +2,7 @@
 
 mod device;
 mod hashes;
+mod ports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -247,6 +248,7 @@ impl Read<'_> {
             Object::Mirror => self.stored(self.state.sessions.iter().map(|(id, data)| (u32::from(*id), data))),
             Object::Ports => self.ports(),
             Object::PortCounts => self.port_counts(),
+            Object::PortNames(by) => self.port_names(by),
             Object::Applications => self.applications(),
             Object::GeneratorPorts => self.stored(self.state.generators.ports.iter().map(|(id, data)| (*id, data))),
             Object::PacketBuffer => self.packet_buffer(),
@@ -562,20 +564,6 @@ impl Read<'_> {
         Ok(vec![(asked.to_vec(), of_fields(vec![numbers(1, bytes)]))])
     }
 
-    /// What the ports count.
-    fn port_counts(&self) -> Result<Vec<Found>> {
-        let wanted = self.number()?;
-        let ports = self.device.tenant().port_stats().into_iter();
-        let shown = ports.filter(|p| wanted.is_none_or(|w| w == u64::from(p.number)));
-        Ok(shown
-            .map(|p| {
-                let count = |(id, (_, count)): (u32, &(_, fn(&_) -> u64))| numeric(id, Ty::Uint(64), &count(&p).into());
-                let data = (1..).zip(fixed::COUNTS).map(count).collect();
-                (self.number_key(u64::from(p.number)), of_fields(data))
-            })
-            .collect())
-    }
-
     /// The members of a parser value set.
     fn value_set(&self) -> Result<Vec<Found>> {
         let exact = !key_fields(self.request).is_empty();
@@ -590,23 +578,6 @@ impl Read<'_> {
 
     fn cpu_port(&self) -> Result<Vec<Found>> {
         self.stored(self.state.multicast_ports.iter().map(|(port, data)| (*port, data)))
-    }
-
-    /// The ports that the switch has, with what was written to them.
-    fn ports(&self) -> Result<Vec<Found>> {
-        use fixed::port;
-        let wanted = self.number()?;
-        let ports = self.device.tenant().ports();
-        let shown = ports.iter().filter(|p| wanted.is_none_or(|w| w == u64::from(p.number)));
-        Ok(shown
-            .map(|p| {
-                let mut data = self.state.ports.get(&p.number).cloned().unwrap_or_default();
-                data.push(data_field(port::VALID, Value::BoolVal(true)));
-                data.push(data_field(port::UP, Value::BoolVal(p.info.up.unwrap_or(true))));
-                data.push(data_field(port::NAME, Value::StrVal(p.name.clone())));
-                (self.number_key(u64::from(p.number)), of_fields(data))
-            })
-            .collect())
     }
 }
 

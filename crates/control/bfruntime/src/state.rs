@@ -48,6 +48,8 @@ pub(crate) struct State {
     pub sessions: BTreeMap<u16, Vec<DataField>>,
     /// Data as they were written, by port.
     pub ports: BTreeMap<u32, Vec<DataField>>,
+    /// What is subtracted of a port's counts, by port and field.
+    pub port_counts: BTreeMap<u32, BTreeMap<u32, u64>>,
     /// Members of the value sets that a request in progress has changed.
     pub value_sets: BTreeMap<u32, Vec<Vec<(u32, MatchValue)>>>,
     /// Where copies to the CPU go.
@@ -164,6 +166,8 @@ pub(crate) enum Change {
     Filter(FilterCell, Option<Vec<DataField>>),
     Session(u16, Option<Vec<DataField>>),
     Port(u32, Option<Vec<DataField>>),
+    /// What is subtracted of some counts of a port.
+    PortCounts(u32, Vec<(u32, u64)>),
     CpuPort(Option<u32>),
     ValueSet(u32, Vec<Vec<(u32, MatchValue)>>),
     /// Of an application in a pipe.
@@ -269,6 +273,7 @@ impl State {
             Change::Filter(cell, None) => drop(self.filters.remove(&cell)),
             Change::Session(id, data) => set(&mut self.sessions, id, data),
             Change::Port(id, data) => set(&mut self.ports, id, data),
+            Change::PortCounts(id, counts) => self.port_counts.entry(id).or_default().extend(counts),
             Change::CpuPort(port) => self.cpu_port = port,
             Change::ValueSet(id, members) => drop(self.value_sets.insert(id, members)),
             change @ (Change::Application(..) | Change::GeneratorPort(..) | Change::PacketBuffer(..)) => {

@@ -10,6 +10,7 @@ use crate::proto::subscribe::Notifications;
 use crate::proto::{IdleTimeoutNotification, PortStatusChgNotification, TableEntry, TargetDevice, table_entry};
 use crate::schema::Object;
 use crate::state::State;
+use crate::write::has_link;
 use crate::{attributes, read, value};
 
 /// What has changed since it was looked at last.
@@ -30,7 +31,7 @@ pub(crate) fn changes(state: &mut State, device: &Device) -> Vec<Update> {
     }
     let Some(table) = schema.tables.iter().find(|table| table.object == Object::Ports) else { return found };
     for port in device.tenant().ports() {
-        let up = port.info.up.unwrap_or(true);
+        let up = has_link(state.ports.get(&port.number), Some(port.info.up.unwrap_or(true)));
         // A port is notified of when it changes, not when it is first seen.
         if state.links.insert(port.number, up).is_some_and(|before| before != up) {
             let key = value::number_key(table, port.number.into());

@@ -2,7 +2,10 @@
 
 use hopwright_dataplane::PortStats;
 
-use super::{Action, Field, Generation, Key, Matching, Object, Table, Ty};
+use super::{Action, Field, Generation, Key, Matching, Object, PortNaming, Table, Ty};
+use crate::proto::DataField;
+use crate::proto::data_field::Value;
+use crate::value;
 use crate::write::BUFFER;
 
 const MULTICAST_GROUPS: u32 = 0xff02_0001;
@@ -14,6 +17,9 @@ const CPU_PORT: u32 = 0xff02_0006;
 const MIRROR: u32 = 0xff04_0001;
 const PORTS: u32 = 0xff01_0001;
 const PORT_COUNTS: u32 = 0xff01_0002;
+const PORT_HANDLES: u32 = 0xff01_0003;
+const PORT_FRONTS: u32 = 0xff01_0004;
+const PORT_NAMES: u32 = 0xff01_0005;
 const APPLICATIONS: u32 = 0xff05_0001;
 const PACKET_BUFFER: u32 = 0xff05_0002;
 const GENERATOR_PORTS: u32 = 0xff05_0003;
@@ -62,11 +68,22 @@ pub(crate) mod mirror {
 pub(crate) mod port {
     pub(crate) const SPEED: u32 = 1;
     pub(crate) const FEC: u32 = 2;
+    pub(crate) const LANES: u32 = 3;
     pub(crate) const ENABLE: u32 = 4;
+    pub(crate) const NEGOTIATION: u32 = 5;
     pub(crate) const LOOPBACK: u32 = 6;
+    pub(crate) const MTU: [u32; 2] = [7, 8];
+    pub(crate) const PRIORITY_PAUSES: [u32; 2] = [9, 10];
+    pub(crate) const PAUSES: [u32; 2] = [11, 12];
+    pub(crate) const CUT_THROUGH: u32 = 13;
+    pub(crate) const DIRECTION: u32 = 14;
     pub(crate) const VALID: u32 = 21;
+    pub(crate) const INTERNAL: u32 = 22;
+    pub(crate) const CONNECTOR: u32 = 23;
+    pub(crate) const CHANNEL: u32 = 24;
     pub(crate) const UP: u32 = 25;
     pub(crate) const NAME: u32 = 26;
+    pub(crate) const THRESHOLD: u32 = 27;
     /// The mode of a port that leads nowhere else.
     pub(crate) const NO_LOOPBACK: &str = "BF_LPBK_NONE";
 }
@@ -118,6 +135,11 @@ pub(crate) mod device {
     pub(crate) const SELECTOR_MEMBER_ORDER: u32 = 16;
 }
 
+/// The class of fields that are ports.
+const DEV_PORT: (&str, &str) = ("$bfrt_port_type_class", "dev_port");
+/// The longest frame of a port, unless a controller says another one.
+const MOST_BYTES: u32 = 10240;
+
 const SPEEDS: &[&str] = &[
     "BF_SPEED_NONE",
     "BF_SPEED_1G",
@@ -142,25 +164,34 @@ const LOOPBACKS: &[&str] = &[
     "BF_LPBK_SERDES_NEAR",
     "BF_LPBK_SERDES_FAR",
 ];
+const PORT_DIRECTIONS: &[&str] = &["PM_PORT_DIR_DEFAULT", "PM_PORT_DIR_TX_ONLY", "PM_PORT_DIR_RX_ONLY"];
 const DIRECTIONS: &[&str] = &["INGRESS", "EGRESS", "BOTH"];
 
 /// A count of a port.
 type Count = fn(&PortStats) -> u64;
 
-/// The fields of `$PORT_STAT`, numbered from one: what a port of ours counts. Frames that its device did not take are errors.
-pub(crate) const COUNTS: &[(&str, Count)] = &[
-    ("$FramesReceivedOK", |port| port.rx_packets),
-    ("$FramesReceivedAll", |port| port.rx_packets + port.device.rx_overrun + port.device.rx_too_long),
-    ("$OctetsReceivedinGoodFrames", |port| port.rx_bytes),
-    ("$OctetsReceived", |port| port.rx_bytes),
-    ("$FramesReceivedOversized", |port| port.device.rx_too_long),
-    ("$FramesDroppedBufferFull", |port| port.device.rx_overrun),
-    ("$FramesTransmittedOK", |port| port.tx_packets),
-    ("$FramesTransmittedAll", |port| port.tx_packets + port.tx_lost),
-    ("$FramesTransmittedwithError", |port| port.tx_lost),
-    ("$OctetsTransmittedwithouterror", |port| port.tx_bytes),
-    ("$OctetsTransmittedTotal", |port| port.tx_bytes),
+/// The fields of `$PORT_STAT` that are counted here. Frames that a port's device did not take are errors; frames have no check sequence
+/// that could be wrong.
+pub(crate) const COUNTS: &[(u32, &str, Count)] = &[
+    (1, "$FramesReceivedOK", |port| port.rx_packets),
+    (2, "$FramesReceivedAll", |port| port.rx_packets + errors(port)),
+    (3, "$FramesReceivedwithFCSError", |_| 0),
+    (4, "$FrameswithanyError", errors),
+    (5, "$OctetsReceivedinGoodFrames", |port| port.rx_bytes),
+    (6, "$OctetsReceived", |port| port.rx_bytes),
+    (13, "$FramesReceivedOversized", |port| port.device.rx_too_long),
+    (20, "$FramesDroppedBufferFull", |port| port.device.rx_overrun),
+    (33, "$FramesTransmittedOK", |port| port.tx_packets),
+    (34, "$FramesTransmittedAll", |port| port.tx_packets + port.tx_lost),
+    (35, "$FramesTransmittedwithError", |port| port.tx_lost),
+    (36, "$OctetsTransmittedwithouterror", |port| port.tx_bytes),
+    (37, "$OctetsTransmittedTotal", |port| port.tx_bytes),
 ];
+
+/// Frames that came to a port and were not taken.
+fn errors(port: &PortStats) -> u64 {
+    port.device.rx_overrun + port.device.rx_too_long
+}
 
 /// A table without actions.
 fn table(id: u32, name: &str, object: Object, size: u64, keys: Vec<Key>, data: Vec<Field>) -> Table {
@@ -190,7 +221,7 @@ fn exact(id: u32, name: &str, bits: u32) -> Key {
 pub(crate) fn tables() -> Vec<Table> {
     let key = |name: &str, bits| vec![exact(1, name, bits)];
     let field = Field::new;
-    let port_class = |f: Field| Field { annotation: Some(("$bfrt_port_type_class", "dev_port")), ..f };
+    let port_class = |f: Field| Field { annotation: Some(DEV_PORT), ..f };
     vec![
         Table {
             depends_on: vec![MULTICAST_NODES, MULTICAST_ECMPS],
@@ -293,35 +324,94 @@ pub(crate) fn tables() -> Vec<Table> {
                 ],
             )
         },
-        table(
-            PORTS,
-            "$PORT",
-            Object::Ports,
-            512,
-            key("$DEV_PORT", 32),
-            vec![
-                field(port::SPEED, "$SPEED", Ty::Text(SPEEDS)),
-                field(port::FEC, "$FEC", Ty::Text(FECS)),
-                field(3, "$N_LANES", Ty::Uint(32)),
-                field(port::ENABLE, "$PORT_ENABLE", Ty::Bool),
-                field(5, "$AUTO_NEGOTIATION", Ty::Text(NEGOTIATIONS)),
-                field(port::LOOPBACK, "$LOOPBACK_MODE", Ty::Text(LOOPBACKS)),
-                field(7, "$TX_MTU", Ty::Uint(32)),
-                field(8, "$RX_MTU", Ty::Uint(32)),
-                field(port::VALID, "$IS_VALID", Ty::Bool).read_only(),
-                field(port::UP, "$PORT_UP", Ty::Bool).read_only(),
-                field(port::NAME, "$PORT_NAME", Ty::Text(&[])).read_only(),
-            ],
-        ),
+    ]
+    .into_iter()
+    .chain(ports())
+    .collect()
+}
+
+/// Those of ports: settings, counts, and what ports are called.
+fn ports() -> Vec<Table> {
+    let key = |name: &str, bits| vec![exact(1, name, bits)];
+    let field = Field::new;
+    let named = |id, name: &str, by, keys| {
+        let port = Field { annotation: Some(DEV_PORT), ..field(LIST, "$DEV_PORT", Ty::Uint(32)) };
+        table(id, name, Object::PortNames(by), 256, keys, vec![port.read_only()])
+    };
+    let text = Key { ty: Ty::Text(&[]), ..exact(1, "$PORT_NAME", 32) };
+    vec![
+        table(PORTS, "$PORT", Object::Ports, 512, key("$DEV_PORT", 32), port_settings()),
         table(
             PORT_COUNTS,
             "$PORT_STAT",
             Object::PortCounts,
             512,
             key("$DEV_PORT", 32),
-            (1..).zip(COUNTS).map(|(id, (name, _))| field(id, name, Ty::Uint(64)).read_only()).collect(),
+            COUNTS.iter().map(|(id, name, _)| field(*id, *name, Ty::Uint(64))).collect(),
         ),
+        named(
+            PORT_HANDLES,
+            "$PORT_HDL_INFO",
+            PortNaming::Connector,
+            vec![exact(1, "$CONN_ID", 32), exact(2, "$CHNL_ID", 32)],
+        ),
+        named(PORT_FRONTS, "$PORT_FP_IDX_INFO", PortNaming::Front, key("$FP_IDX", 32)),
+        named(PORT_NAMES, "$PORT_STR_INFO", PortNaming::Name, vec![text]),
     ]
+}
+
+/// The fields of a port.
+fn port_settings() -> Vec<Field> {
+    let field = Field::new;
+    let both = |ids: [u32; 2], names: [&'static str; 2], ty| {
+        let [tx, rx] = [0, 1].map(|at| field(ids[at], names[at], ty));
+        [tx, rx]
+    };
+    let mut fields = vec![
+        field(port::SPEED, "$SPEED", Ty::Text(SPEEDS)),
+        field(port::FEC, "$FEC", Ty::Text(FECS)),
+        field(port::LANES, "$N_LANES", Ty::Uint(32)),
+        field(port::ENABLE, "$PORT_ENABLE", Ty::Bool),
+        field(port::NEGOTIATION, "$AUTO_NEGOTIATION", Ty::Text(NEGOTIATIONS)),
+        field(port::LOOPBACK, "$LOOPBACK_MODE", Ty::Text(LOOPBACKS)),
+    ];
+    fields.extend(both(port::MTU, ["$TX_MTU", "$RX_MTU"], Ty::Uint(32)));
+    fields.extend(both(port::PRIORITY_PAUSES, ["$TX_PFC_EN_MAP", "$RX_PFC_EN_MAP"], Ty::Uint(32)));
+    fields.extend(both(port::PAUSES, ["$TX_PAUSE_FRAME_EN", "$RX_PAUSE_FRAME_EN"], Ty::Bool));
+    fields.extend([
+        field(port::CUT_THROUGH, "$CUT_THROUGH_EN", Ty::Bool),
+        field(port::DIRECTION, "$PORT_DIR", Ty::Text(PORT_DIRECTIONS)),
+        field(port::VALID, "$IS_VALID", Ty::Bool).read_only(),
+        field(port::INTERNAL, "$IS_INTERNAL", Ty::Bool).read_only(),
+        field(port::CONNECTOR, "$CONN_ID", Ty::Uint(32)).read_only(),
+        field(port::CHANNEL, "$CHNL_ID", Ty::Uint(32)).read_only(),
+        field(port::UP, "$PORT_UP", Ty::Bool).read_only(),
+        field(port::NAME, "$PORT_NAME", Ty::Text(&[])).read_only(),
+        field(port::THRESHOLD, "$RX_PRSR_PRI_THRESH", Ty::Uint(32)),
+    ]);
+    fields
+}
+
+/// What the fields of a port are that a controller has not written.
+pub(crate) fn port_defaults() -> Vec<DataField> {
+    let text = |id, words: &[&str]| value::field(id, Value::StrVal(words[0].into()));
+    let word = |id, number: u32| value::numeric(id, Ty::Uint(32), &number.into());
+    let no = |id| value::field(id, Value::BoolVal(false));
+    let mut fields = vec![
+        text(port::SPEED, SPEEDS),
+        text(port::FEC, FECS),
+        word(port::LANES, 1),
+        no(port::ENABLE),
+        text(port::NEGOTIATION, NEGOTIATIONS),
+        text(port::LOOPBACK, LOOPBACKS),
+        no(port::CUT_THROUGH),
+        text(port::DIRECTION, PORT_DIRECTIONS),
+        word(port::THRESHOLD, 0),
+    ];
+    fields.extend(port::MTU.map(|id| word(id, MOST_BYTES)));
+    fields.extend(port::PRIORITY_PAUSES.map(|id| word(id, 0)));
+    fields.extend(port::PAUSES.map(no));
+    fields
 }
 
 /// The device itself.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::hashes::slice;
 
-use super::{Action, Digest, Field, FilterKind, Key, Matching, MeterUnit, Object, Table, Ty, field};
+use super::{Action, Digest, Field, FilterKind, Key, Matching, MeterUnit, Object, PortNaming, Table, Ty, field};
 
 /// The document of these tables and digests.
 pub(crate) fn document<'t>(tables: impl Iterator<Item = &'t Table>, digests: &[Digest]) -> Value {
@@ -70,6 +70,7 @@ fn attributes(t: &Table) -> Vec<&'static str> {
         Object::ValueSet => vec!["EntryScope"],
         Object::MulticastGroups => vec!["pre_device_config"],
         Object::Ports => vec!["port_status_notif_cb"],
+        Object::PortCounts => vec!["poll_intvl_ms"],
         _ => Vec::new(),
     }
 }
@@ -103,6 +104,9 @@ fn kind(t: &Table) -> &'static str {
         Object::Mirror => "MirrorCfg",
         Object::Ports => "PortConfigure",
         Object::PortCounts => "PortStat",
+        Object::PortNames(PortNaming::Connector) => "PortHdlInfo",
+        Object::PortNames(PortNaming::Front) => "PortFpIdxInfo",
+        Object::PortNames(PortNaming::Name) => "PortStrInfo",
         Object::Applications => "PktgenAppCfg",
         Object::PacketBuffer => "PktgenPktBuffer",
         Object::GeneratorPorts => "PktgenPortCfg",

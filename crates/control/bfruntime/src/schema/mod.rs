@@ -4,6 +4,7 @@
 //! profiles, multicast groups, mirror sessions, ports. Names, ids and types of all of them are in `bf-rt.json` ([`json`]), from
 //! which controllers read them.
 
+pub(crate) mod connectors;
 pub(crate) mod fixed;
 mod json;
 pub(crate) mod program;
@@ -229,6 +230,8 @@ pub(crate) enum Object {
     Mirror,
     Ports,
     PortCounts,
+    /// Which port is called what.
+    PortNames(PortNaming),
     /// Of packet generators.
     Applications,
     PacketBuffer,
@@ -251,12 +254,24 @@ impl Object {
                 | Object::Mirror
                 | Object::Ports
                 | Object::PortCounts
+                | Object::PortNames(_)
                 | Object::Applications
                 | Object::PacketBuffer
                 | Object::GeneratorPorts
                 | Object::Device
         )
     }
+}
+
+/// By what ports are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PortNaming {
+    /// Connector and channel.
+    Connector,
+    /// The number at the front, which is the port's own.
+    Front,
+    /// Connector and channel as text.
+    Name,
 }
 
 /// What smooths values over time.

@@ -11,6 +11,7 @@ mod ports;
 pub(crate) use device::LEARN_TIMEOUT;
 pub(crate) use generators::{BUFFER, buffered, data_of, place};
 pub(crate) use objects::{rates_of, value_set};
+pub(crate) use ports::has_link;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -125,7 +126,9 @@ pub(crate) fn effects(
                 Object::HashAlgorithm(id) => {
                     request.hash(id, |(object, changed)| hashes::algorithm(table, object, changed, kind, entry))
                 }
-                Object::HashResult(_) | Object::SelectedMember { .. } => Err(request.unsupported()),
+                Object::HashResult(_) | Object::SelectedMember { .. } | Object::PortNames(_) => {
+                    Err(request.unsupported())
+                }
                 Object::PortMetadata { register, bits } => request.port_metadata(register, bits),
                 Object::Device => request.device_settings(),
                 Object::MulticastNodes => request.node(),
@@ -140,7 +143,7 @@ pub(crate) fn effects(
                 Object::Applications => request.application(),
                 Object::PacketBuffer => request.packet_buffer(),
                 Object::GeneratorPorts => request.generator_port(),
-                Object::PortCounts => Err(request.unsupported()),
+                Object::PortCounts => request.port_counts(),
             }
         }
         Written::TableOperation(operation) => {
@@ -229,10 +232,12 @@ impl<'r> Request<'r> {
 
     fn match_entry(&self) -> Result<Effects> {
         use update::Type as Kind;
-        if self.entry.is_default_entry {
+        // All entries of a table without keys are the default one.
+        let cleared = self.kind == Kind::Delete && self.key_fields().is_empty();
+        if self.entry.is_default_entry || cleared && self.table.keys.is_empty() {
             return self.default_entry();
         }
-        if self.kind == Kind::Delete && self.key_fields().is_empty() && !self.table.keys.is_empty() {
+        if cleared {
             return self.delete_all();
         }
         let mut entry = Entry { key: self.state.masked(keyed(self.table, self.key_fields())?), ..Entry::default() };

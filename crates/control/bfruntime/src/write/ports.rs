@@ -7,7 +7,8 @@ use super::multicast::{Plan, copy};
 use super::{Effects, Request, objects};
 use crate::failure::{Result, exists, invalid, not_found};
 use crate::proto::{DataField, data_field::Value, update::Type as Kind};
-use crate::schema::fixed::{COPY_TO_CPU, FORWARDS, mirror, port};
+use crate::schema::connectors::Connectors;
+use crate::schema::fixed::{COPY_TO_CPU, COUNTS, FORWARDS, mirror, port};
 use crate::state::Change;
 use crate::value::{self, merged};
 
@@ -127,32 +128,84 @@ impl Request<'_> {
         Effects::new(vec![session(kind, CPU_SESSION, copies, 0)], vec![Change::CpuPort(after)])
     }
 
+    /// Adds a port with its settings, changes or removes it. A port of the device that has no device of the machine never has a link, but
+    /// may lead back.
     pub(super) fn port(&self) -> Result<Effects> {
+        if self.kind == Kind::Delete && self.optional_number()?.is_none() {
+            let mut all = Effects::default();
+            for id in self.state.ports.keys() {
+                let one = self.set_port(*id, None);
+                all.updates.extend(one.updates);
+                all.changes.extend(one.changes);
+            }
+            return Ok(all);
+        }
         let id = self.number()? as u32;
-        if !self.device.tenant().ports().iter().any(|p| p.number == id) && !self.state.ports.contains_key(&id) {
-            return Err(not_found(format!("the switch has no port {id}: ports are given to it when it starts")));
+        let tofino = self.state.schema.generation.is_some();
+        let at_the_front = tofino && Connectors::of(self.state.schema.generation).of_port(id).is_some();
+        let attached = self.device.tenant().ports().iter().any(|p| p.number == id);
+        if !at_the_front && !attached && !self.state.ports.contains_key(&id) {
+            return Err(not_found(match tofino {
+                true => format!("the device has no port {id}"),
+                false => format!("the switch has no port {id}: ports are given to it when it starts"),
+            }));
         }
         let before = self.state.ports.get(&id);
         let fields = match self.kind {
             Kind::Insert if before.is_some() => return Err(exists(format!("port {id} is there already"))),
-            Kind::Insert | Kind::Modify | Kind::InsertOrModify => merged(before, self.kept()?),
-            Kind::Delete if before.is_some() => Vec::new(),
+            Kind::Insert | Kind::Modify | Kind::InsertOrModify => Some(merged(before, self.kept()?)),
+            Kind::Delete if before.is_some() => None,
             Kind::Delete => return Err(not_found(format!("port {id} was not added"))),
             _ => return Err(self.unsupported()),
         };
+        Ok(self.set_port(id, fields))
+    }
+
+    fn set_port(&self, id: u32, fields: Option<Vec<DataField>>) -> Effects {
         let mut effects = Effects::default();
+        let looped = fields.as_ref().is_some_and(|fields| loops(fields));
         if let Some(register) = self.state.schema.loopback_register
             && id < 512
             // A port whose mode stays leads where it led: the switch may have been started with ports that lead back.
-            && loops(&fields) != before.is_some_and(|before| loops(before))
+            && looped != self.state.ports.get(&id).is_some_and(|before| loops(before))
         {
-            let value = if loops(&fields) { LOOPBACK | id } else { 0 };
+            let value = if looped { LOOPBACK | id } else { 0 };
             effects = objects::register(Cells { object: register, index: Some(id.into()) }, value.into());
         }
-        let kept = (self.kind != Kind::Delete).then_some(fields);
-        effects.changes.push(Change::Port(id, kept));
-        Ok(effects)
+        effects.changes.push(Change::Port(id, fields));
+        effects
     }
+
+    /// Sets counts of a port, or clears those of one port or of all.
+    pub(super) fn port_counts(&self) -> Result<Effects> {
+        let asked = match (self.kind, self.optional_number()?) {
+            (Kind::Delete, None) => None,
+            (Kind::Modify | Kind::InsertOrModify | Kind::Delete, _) => Some(self.number()? as u32),
+            _ => return Err(self.unsupported()),
+        };
+        let given = self.kept()?;
+        let ports = self.device.tenant().port_stats();
+        let shown: Vec<_> = ports.iter().filter(|p| asked.is_none_or(|asked| asked == p.number)).collect();
+        if let (Some(port), []) = (asked, shown.as_slice()) {
+            return Err(not_found(format!("the switch has no port {port}: ports are given to it when it starts")));
+        }
+        // What is there now minus the value.
+        let subtracted = |p| {
+            let counts = COUNTS.iter().filter_map(|(id, _, count)| {
+                let value = if self.kind == Kind::Delete { Some(0) } else { small(&given, *id) };
+                value.map(|value| (*id, count(p).wrapping_sub(value)))
+            });
+            counts.collect()
+        };
+        let changes = shown.into_iter().map(|p| Change::PortCounts(p.number, subtracted(p))).collect();
+        Ok(Effects::new(Vec::new(), changes))
+    }
+}
+
+/// Whether a port has a link: that of its device, or one that leads back. One that a controller has added is to be enabled as well.
+pub(crate) fn has_link(settings: Option<&Vec<DataField>>, device: Option<bool>) -> bool {
+    let enabled = settings.is_none_or(|fields| truth(fields, port::ENABLE).unwrap_or(false));
+    enabled && (device.unwrap_or(false) || settings.is_some_and(|fields| loops(fields)))
 }
 
 /// Whether fields of a port lead it back to ingress.
