@@ -6,7 +6,7 @@
 SETTINGS is JSON: `switch` (the command, without ports), `server` (host and port that it serves), `ports` (their numbers), `ptf` (the command,
 without ports), `device` (what stands before a port's number), `path` (folders for PYTHONPATH, whose folders `bin` have commands for the
 tests), `folder` (for logs), `attach` (false if the switch finds its ports by itself), `names` (the switch's and PTF's device of each port, if these
-matter). The exit status is PTF's, or 3 if the switch did not start."""
+matter), `said` (what PTF is given about each port besides). The exit status is PTF's, or 3 if the switch did not start."""
 
 import json
 import os
@@ -35,7 +35,8 @@ def main(settings):
     try:
         if not serves(settings["server"], switch):
             return 3
-        interfaces = [word for port, (_, peer) in ports for word in ("-i", f"{settings.get('device', '0-')}{port}@{peer}")]
+        said = settings.get("said") or [""] * len(ports)
+        interfaces = [word for (port, (_, peer)), more in zip(ports, said) for word in ("-i", f"{settings.get('device', '0-')}{port}@{peer}{more}")]
         commands = [*(f"{path}/bin" for path in settings["path"]), os.environ["PATH"]]
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(settings["path"]), PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore",
                            PATH=os.pathsep.join(commands))

@@ -46,9 +46,9 @@ class PtfSuite(Suite):
     timeout = 120
 
     def run_one(self, test_folder: Path, test: str, switch: list, server: tuple, ports: list[int], parameters: dict, path: list,
-                attach: bool = True, names: list | None = None) -> str | None:
+                attach: bool = True, names: list | None = None, said: list | None = None) -> str | None:
         """Runs one test of a folder. Why it fails, or None. Without `attach` the switch finds its ports by itself. `names` are those of the
-        devices, the switch's and PTF's of each port, if they matter."""
+        devices, the switch's and PTF's of each port, if they matter; `said` is what PTF is given about each port besides."""
         virtual_environment()
         folder = Path(tempfile.mkdtemp(prefix="conformance-"))
         try:
@@ -56,7 +56,7 @@ class PtfSuite(Suite):
             ptf = [PYTHON, VENV / "ptf", "--test-dir", test_folder, "--test-params", given, "--log-dir", folder / "ptf", test]
             settings = json.dumps({
                 "switch": [str(word) for word in switch], "server": server, "ports": ports, "ptf": [str(word) for word in ptf],
-                "path": [str(p) for p in path], "folder": str(folder), "attach": attach, "names": names})
+                "path": [str(p) for p in path], "folder": str(folder), "attach": attach, "names": names, "said": said})
             command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, HERE / "lab.py", settings]
             return self.outcome(command, folder)
         finally:

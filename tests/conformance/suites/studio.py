@@ -29,6 +29,8 @@ PARAMETERS = {
 
 # What these test is only there with four pipes.
 OF_FOUR_PIPES = {"tna_exact_match.ExactMatchEntryTgtTest"}
+# These do something only where they are not told that there is a model, which has no links.
+OF_PORTS = {"tna_ports.PortsTest", "tna_ports.PortsWithProgramTest"}
 # These choose a hundred ports of the pipes there are, and one pipe has 64 of those.
 MANY_PORTS = {"tna_port_metadata.PortMetadataGetTest", "tna_port_metadata.PortMetadataIteratorGetTest"}
 
@@ -67,16 +69,18 @@ class Tests(ptf.PtfSuite):
         # What needs a configuration and options of the model has four pipes.
         configured = (folder / "custom_conf_file").exists()
         pipes = 4 if configured else 1
-        numbers = ports(folder, pipes)
+        numbers, said = ports(folder, pipes)
         numbered = 4 if f"{folder.name}.{test}" in MANY_PORTS else pipes
         parameters = PARAMETERS | {"p4_name": folder.name, "num_pipes": str(numbered)}
+        if f"{folder.name}.{test}" in OF_PORTS:
+            parameters["target"] = "hw"
         if configured:
             switch = daemon(checkout, folder, self.hopwright.path, tuple(numbers))
         else:
             switch = [self.hopwright.path, "run", program, "-I", checkout / PROGRAMS, "--cpu-port", "320", "--ports", "af_packet",
                       "--p4runtime", f"{SERVER[0]}:{SERVER[1]}"]
         return self.run_one(folder, f"test.{test}", switch, SERVER, numbers, parameters, modules(checkout), attach=not configured,
-                            names=devices(numbers))
+                            names=devices(numbers), said=said)
 
 
 @functools.cache
@@ -102,12 +106,16 @@ def devices(numbers) -> list[tuple[str, str]]:
     return [(f"veth{2 * at}", f"veth{2 * at + 1}") for at in range(len(numbers))]
 
 
-def ports(folder: Path, pipes: int) -> list[int]:
-    """The ports of a test's switch: those of its ports.json in the pipes there are, unless these are too few."""
+def ports(folder: Path, pipes: int) -> tuple[list[int], list[str]]:
+    """The ports of a test's switch: those of its ports.json in the pipes there are, unless these are too few. With what PTF is given
+    about each besides."""
     file = folder / "ports.json"
     listed = json.loads(file.read_text())["PortToVeth"] if file.exists() else []
-    within = [port["device_port"] for port in listed if port["device_port"] >> PIPE < pipes]
-    return within if len(within) >= FEW else PORTS
+    within = [port for port in listed if port["device_port"] >> PIPE < pipes]
+    if len(within) < FEW:
+        return PORTS, [""] * len(PORTS)
+    more = ["".join(f";{key}={value}" for key, value in port.items()) if "conn_id" in port else "" for port in within]
+    return [port["device_port"] for port in within], more
 
 
 @functools.cache
