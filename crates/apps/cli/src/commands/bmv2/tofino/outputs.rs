@@ -31,7 +31,7 @@ impl Outputs<'_> {
         write(&schema, tables.as_bytes())?;
         let pipelines = compiled.typed.as_ref().map(|typed| scopes(&typed.main.pipelines)).unwrap_or_default();
         for (name, _) in &pipelines {
-            let file = binary(&folder, name);
+            let file = self.binary(&folder, name);
             std::fs::create_dir_all(folder.join(name)).map_err(|e| cannot_write(&file, &e))?;
             write(&file, bundle)?;
         }
@@ -44,7 +44,7 @@ impl Outputs<'_> {
             .iter()
             .map(|(name, pipes)| {
                 json!({
-                    "p4_pipeline_name": name, "config": binary(folder, name), "pipe_scope": pipes, "path": folder,
+                    "p4_pipeline_name": name, "config": self.binary(folder, name), "pipe_scope": pipes, "path": folder,
                 })
             })
             .collect();
@@ -57,10 +57,11 @@ impl Outputs<'_> {
             }],
         })
     }
-}
 
-fn binary(folder: &Path, pipeline: &str) -> PathBuf {
-    folder.join(pipeline).join("tofino.bin")
+    /// `tofino.bin`, or `tofino2.bin` for a Tofino 2.
+    fn binary(&self, folder: &Path, pipeline: &str) -> PathBuf {
+        folder.join(pipeline).join(self.chip.target).with_added_extension("bin")
+    }
 }
 
 /// The pipes that each pipeline is in, of the pipelines of `Switch`: one is in all pipes, and two are in half of them each.
