@@ -109,6 +109,46 @@ pub fn reduce(text: &str, differs: &mut dyn FnMut(&Script) -> Option<Difference>
     Some(Counterexample { text: lines.join("\n") + "\n", difference })
 }
 
+/// Reduces a test of a program on which `differs` finds a difference, writes it to a folder, and says what it shows and where to look at the
+/// design. With the text of the program, that is written, too; otherwise it is the path of its file. For tests of hardware.
+pub fn report(
+    folder: &Path,
+    program: Result<&str, &str>,
+    test: &str,
+    differs: &mut dyn FnMut(&Script) -> Option<Difference>,
+) -> String {
+    let Some(found) = reduce(test, differs) else {
+        return "the difference does not come again: it depends on what came before the test".into();
+    };
+    let mut text = found.to_string();
+    let captures = match found.write(folder) {
+        Ok(captures) => captures,
+        Err(error) => return format!("{text}\n{}: {error}", folder.display()),
+    };
+    let file = match program {
+        Ok(text) => {
+            let file = folder.join("program.p4");
+            if let Err(error) = std::fs::write(&file, text) {
+                return format!("{text}\n{}: {error}", file.display());
+            }
+            file.display().to_string()
+        }
+        Err(path) => path.to_string(),
+    };
+    let folder = folder.display();
+    text.push_str(&format!(
+        "\nThe test is {folder}/test.stf. To look at the operations, and at the signals of the design:\n  hopwright rtl {file} --ir\n  \
+         hopwright rtl {file} --entries {folder}/test.stf -o {folder}/design"
+    ));
+    for (port, capture) in captures {
+        text.push_str(&format!(
+            "\n  make -C {folder}/design/simulation PCAP={} PORT={port} WAVES=1",
+            capture.display()
+        ));
+    }
+    text
+}
+
 fn is_packet(command: &Command) -> bool {
     matches!(command, Command::Packet { .. })
 }

@@ -13,7 +13,8 @@ use hopwright_ir::{ExternId, ExternKind, Pipeline};
 use hopwright_offload::{DEFAULT_TARGET, OffloadError, SimulatedDesign};
 use hopwright_p4gen::{Case, Config, generate};
 use hopwright_rtl::Target;
-use hopwright_stf::{DataPlaneEngine, Engine};
+use hopwright_stf::counterexample::{self, difference};
+use hopwright_stf::{DataPlaneEngine, Engine, Script};
 
 /// What runs unless `HOPWRIGHT_STF` says otherwise: kinds of tables and objects, groups, headers added and removed, arithmetic, a checksum,
 /// digests, packets that pass again, clones at the end of egress, assertions, sums over the payload.
@@ -45,19 +46,38 @@ fn simulated(pipeline: &Arc<Pipeline>, seed: u64) -> Result<Result<DataPlaneEngi
     Ok(Ok(DataPlaneEngine::new(vdp, FrameSize::JUMBO).map_err(|e| e.to_string())?))
 }
 
+fn interpreter(pipeline: &Arc<Pipeline>) -> Result<DataPlaneEngine, String> {
+    let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp).map_err(|e| e.to_string())?;
+    DataPlaneEngine::new(vdp, FrameSize::JUMBO).map_err(|e| e.to_string())
+}
+
+/// What shows, in `target/counterexamples`, that hardware and interpreter differ on a test.
+fn shown(name: &str, pipeline: &Arc<Pipeline>, seed: u64, program: Result<&str, &str>, test: &str) -> String {
+    let mut differs = |script: &Script| {
+        let mut hardware = simulated(pipeline, seed).ok()?.ok()?;
+        difference(script, &mut interpreter(pipeline).ok()?, &mut hardware).ok().flatten()
+    };
+    counterexample::report(&root().join("target/counterexamples").join(name), program, test, &mut differs)
+}
+
 /// Runs a test; `Ok(Some)` names the capabilities for which it is refused.
 fn passes(program: &Path) -> Result<Option<String>, String> {
     let compiled = compile_file(program, &Default::default(), true);
     let report = compiled.report(false);
     let pipeline = Arc::new(compiled.pipeline.ok_or(report)?);
-    let script = std::fs::read_to_string(program.with_extension("stf")).map_err(|e| e.to_string())?;
-    let script = hopwright_stf::parse("script", &script).map_err(|e| format!("{e:?}"))?;
+    let text = std::fs::read_to_string(program.with_extension("stf")).map_err(|e| e.to_string())?;
+    let script = hopwright_stf::parse("script", &text).map_err(|e| format!("{e:?}"))?;
     let mut engine = match simulated(&pipeline, 1)? {
         Ok(engine) => engine,
         Err(capabilities) => return Ok(Some(capabilities)),
     };
     let report = hopwright_stf::run(&script, &mut engine).map_err(|e| e.to_string())?;
-    if report.passed() { Ok(None) } else { Err(format!("{:?}", report.failures)) }
+    if report.passed() {
+        return Ok(None);
+    }
+    let name = program.file_stem().map_or("test".into(), |name| name.to_string_lossy());
+    let shown = shown(&name, &pipeline, 1, Err(&program.display().to_string()), &text);
+    Err(format!("{:?}\n{shown}", report.failures))
 }
 
 /// What each of these gives, with two compilers at a time.
@@ -124,8 +144,7 @@ fn agrees(seed: u64) -> Result<Option<usize>, String> {
     let report = compiled.report(false);
     let pipeline = compiled.pipeline.map(Arc::new).ok_or(report)?;
     let Ok(mut hardware) = simulated(&pipeline, seed)? else { return Ok(None) };
-    let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp).map_err(|e| e.to_string())?;
-    let mut interp = DataPlaneEngine::new(vdp, FrameSize::JUMBO).map_err(|e| e.to_string())?;
+    let mut interp = interpreter(&pipeline)?;
     let script = hopwright_stf::parse("entries", &entries).map_err(|e| format!("{e:?}"))?;
     for engine in [&mut interp, &mut hardware] {
         hopwright_stf::configure(&script, engine).map_err(|e| e.to_string())?;
@@ -136,7 +155,13 @@ fn agrees(seed: u64) -> Result<Option<usize>, String> {
         // Hardware sends no packets without bytes.
         wanted.sent.retain(|(_, bytes)| !bytes.is_empty());
         if wanted != found {
-            return Err(format!("packet {number} at port {port}: {bytes:02x?}\n{wanted:02x?}\n{found:02x?}"));
+            let lines = packets[..=number].iter().filter(|(_, bytes)| !bytes.is_empty()).map(|(port, bytes)| {
+                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("packet {port} {hex}\n")
+            });
+            let test = format!("{entries}\n{}", lines.collect::<String>());
+            let shown = shown(&format!("generated-{seed}"), &pipeline, seed, Ok(&program), &test);
+            return Err(format!("packet {number} at port {port}: {bytes:02x?}\n{wanted:02x?}\n{found:02x?}\n{shown}"));
         }
         sent += wanted.sent.len();
     }
