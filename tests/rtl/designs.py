@@ -16,6 +16,9 @@ import time
 
 from engines import BUILD, HERE, run
 
+sys.path.insert(0, str(HERE / "corundum"))
+import app_block  # noqa: E402
+
 ROOT = HERE.parent.parent
 HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
 # Program, target, the shell of the target.
@@ -129,6 +132,9 @@ def main():
         try:
             run(HOPWRIGHT, "rtl", ROOT / program, "--target", target, "-o", folder)
             top = f"{pathlib.Path(program).stem}_{shell}"
+            if shell == "corundum":
+                top = "mqnic_app_block"
+                expect(app_block.is_that_of_the_commit(folder / f"{top}.sv"), f"the interface is not that of Corundum's commit {app_block.COMMIT}")
             run("verilator", "--lint-only", "-Wall", "-sv", "--top-module", top, "-y", folder, HERE / "waivers.vlt", folder / f"{top}.sv")
             run(sys.executable, __file__, "--check", top, folder)
         except RuntimeError as error:

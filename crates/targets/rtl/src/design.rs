@@ -6,7 +6,7 @@ use crate::convert::convert;
 use crate::core::Core;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
-use crate::shell::ShellModule;
+use crate::shell::{Order, ShellModule};
 use crate::simulation;
 use crate::sv::{self, Verilog};
 use crate::target::Target;
@@ -27,8 +27,8 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// The files of the design, by names: the top module `NAME.sv`, the pipeline, the register map as JSON, the target's shell,
-    /// and the engines.
+    /// The files of the design, by names: the top module `NAME.sv`, the pipeline, the register map as JSON, the target's shell
+    /// with what surrounds it, and the engines.
     pub fn files(&self, name: &str) -> Vec<(String, String)> {
         let Verilog { top, pipeline, map, engines, .. } = &self.verilog;
         let mut files = vec![
@@ -37,6 +37,7 @@ impl Hardware {
             (format!("{name}.json"), map.json()),
             (format!("{}.sv", self.shell.name), self.shell.text.clone()),
         ];
+        files.extend(self.shell.around.iter().map(|(file, text)| ((*file).to_string(), text.clone())));
         let engines = engines.iter().chain(self.shell.engines).copied().collect();
         let engines = crate::engines::with_parts(&engines).into_iter();
         files.extend(engines.map(|(engine, text)| (format!("{engine}.sv"), text.to_string())));
@@ -58,6 +59,9 @@ pub fn compile(pipeline: &Pipeline, target: &Target) -> Result<Hardware, Vec<Ref
     let core = Core::of(pipeline, &design, target)?;
     let schedule = Schedule::of(pipeline, &core.design, &core.outputs(), target);
     let verilog = sv::emit(pipeline, &core, &schedule, target)?;
-    let shell = target.shell.module(&verilog.name, target.bus_bytes);
+    // Sums of bytes are made in front of the store, which drops packets.
+    let is_kept = core.again.is_none() && !verilog.engines.contains("hw_byte_sums");
+    let order = Order { is_kept, packets: schedule.packets(), copies: schedule.verdicts() };
+    let shell = target.shell.module(&verilog.name, target.bus_bytes, order);
     Ok(Hardware { target: target.clone(), core, schedule, verilog, shell })
 }

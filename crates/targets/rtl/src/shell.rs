@@ -12,6 +12,17 @@ pub enum Shell {
     Corundum,
 }
 
+/// The order of packets in a design.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    /// Whether it is known a cycle after a packet that it is dropped, and there is a verdict for each other one, in their order.
+    pub(crate) is_kept: bool,
+    /// Packets that have entered the pipeline, at most; a power of two.
+    pub(crate) packets: u32,
+    /// Copies between their verdicts and the exit, at most; a power of two.
+    pub(crate) copies: u32,
+}
+
 /// A module around a design.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellModule {
@@ -21,18 +32,28 @@ pub struct ShellModule {
     pub text: String,
     /// Engines that it needs besides those of the design.
     pub engines: &'static [&'static str],
+    /// The module of its platform that contains it: its file, and its text.
+    pub around: Option<(&'static str, String)>,
 }
 
 impl Shell {
     /// The module for a design with a bus of this many bytes.
-    pub(crate) fn module(self, design: &str, bus_bytes: u32) -> ShellModule {
-        let (name, text, engines) = match self {
-            Shell::Ecp5 => ("ecp5", include_str!("shells/ecp5.sv"), [].as_slice()),
+    pub(crate) fn module(self, design: &str, bus_bytes: u32, order: Order) -> ShellModule {
+        let fill = |text: &str| {
+            text.replace("@NAME@", design)
+                .replace("@BUS@", &bus_bytes.to_string())
+                .replace("@STAMPED@", if order.is_kept { "1'b1" } else { "1'b0" })
+                .replace("@PACKETS@", &(2 * order.packets).to_string())
+                .replace("@COPIES@", &(2 * order.copies).to_string())
+        };
+        let (name, text, engines, around) = match self {
+            Shell::Ecp5 => ("ecp5", include_str!("shells/ecp5.sv"), [].as_slice(), None),
             Shell::Corundum => {
-                ("corundum", include_str!("shells/corundum.sv"), ["hw_arbiter", "hw_axil", "hw_fifo"].as_slice())
+                let block = ("mqnic_app_block.sv", fill(include_str!("shells/corundum_app.sv")));
+                let engines = ["hw_arbiter", "hw_axil", "hw_fifo"].as_slice();
+                ("corundum", include_str!("shells/corundum.sv"), engines, Some(block))
             }
         };
-        let text = text.replace("@NAME@", design).replace("@BUS@", &bus_bytes.to_string());
-        ShellModule { name: format!("{design}_{name}"), text, engines }
+        ShellModule { name: format!("{design}_{name}"), text: fill(text), engines, around }
     }
 }

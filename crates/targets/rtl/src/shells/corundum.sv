@@ -6,6 +6,9 @@
 // from the host's other interfaces are discarded, so are those to any other port. The streams share the bus of the design: one
 // that is not ready delays the others.
 //
+// What a MAC has said about the time of a packet goes to the host with it, unless the program repeats packets or
+// computes checksums over payloads: then the time is zero.
+//
 // `in_now` is the time of the PTP clock in microseconds since 1970, if that clock is set.
 module @NAME@_corundum #(
     parameter int PORT_COUNT = 2,
@@ -41,7 +44,7 @@ module @NAME@_corundum #(
     output logic                                          s_axil_app_ctrl_rvalid,
     input  logic                                          s_axil_app_ctrl_rready,
     // The time: 48 bits of seconds, 32 of nanoseconds, 16 of fractions.
-    input  logic [PTP_TS_WIDTH-1:0]                       ptp_sync_ts_96,
+    input  logic [PTP_TS_WIDTH-1:0]                       ptp_sync_ts_tod,
     // From the host.
     input  logic [PORT_COUNT*AXIS_SYNC_DATA_WIDTH-1:0]    s_axis_sync_tx_tdata,
     input  logic [PORT_COUNT*AXIS_SYNC_KEEP_WIDTH-1:0]    s_axis_sync_tx_tkeep,
@@ -84,7 +87,10 @@ module @NAME@_corundum #(
     localparam int BYTES_BITS = $clog2(BUS_BYTES) + 1;
     localparam int STREAMS = PORT_COUNT + 1;  // The host's first interface is the last one.
     localparam int STREAM_BITS = $clog2(STREAMS);
-    localparam int WIDTH = 8 * BUS_BYTES + BYTES_BITS + 1;
+    // The time of a packet. Without it there is one bit, which is zero.
+    localparam bit STAMPED = @STAMPED@ && AXIS_SYNC_RX_USER_WIDTH > 1;
+    localparam int STAMP_BITS = STAMPED ? AXIS_SYNC_RX_USER_WIDTH - 1 : 1;
+    localparam int WIDTH = STAMP_BITS + 8 * BUS_BYTES + BYTES_BITS + 1;
 
     // The number of bytes of a word; the lowest `keep` bits are set.
     function automatic logic [BYTES_BITS-1:0] bytes_of(input logic [BUS_BYTES-1:0] keep);
@@ -99,7 +105,14 @@ module @NAME@_corundum #(
         for (genvar p = 0; p < PORT_COUNT; p++) begin : ports
             assign valid[p] = s_axis_sync_rx_tvalid[p];
             assign last[p]  = s_axis_sync_rx_tlast[p];
+            logic [STAMP_BITS-1:0] stamp;
+            if (STAMPED) begin : stamped
+                assign stamp = s_axis_sync_rx_tuser[p*AXIS_SYNC_RX_USER_WIDTH+1+:STAMP_BITS];
+            end else begin : unstamped
+                assign stamp = '0;
+            end
             assign words[p*WIDTH+:WIDTH] = {
+                stamp,
                 s_axis_sync_rx_tuser[p*AXIS_SYNC_RX_USER_WIDTH],
                 bytes_of(s_axis_sync_rx_tkeep[p*BUS_BYTES+:BUS_BYTES]),
                 s_axis_sync_rx_tdata[p*8*BUS_BYTES+:8*BUS_BYTES]
@@ -112,7 +125,7 @@ module @NAME@_corundum #(
     assign valid[PORT_COUNT] = s_axis_sync_tx_tvalid[0] && room;
     assign last[PORT_COUNT]  = s_axis_sync_tx_tlast[0];
     assign words[PORT_COUNT*WIDTH+:WIDTH] = {
-        s_axis_sync_tx_tuser[0], bytes_of(s_axis_sync_tx_tkeep[BUS_BYTES-1:0]), s_axis_sync_tx_tdata[8*BUS_BYTES-1:0]
+        STAMP_BITS'(0), s_axis_sync_tx_tuser[0], bytes_of(s_axis_sync_tx_tkeep[BUS_BYTES-1:0]), s_axis_sync_tx_tdata[8*BUS_BYTES-1:0]
     };
     assign host_ready = ready[PORT_COUNT] && room;
     generate
@@ -165,8 +178,8 @@ module @NAME@_corundum #(
     logic [29:0] ns;
     logic [67:0] scaled;
     always_ff @(posedge clk) begin
-        ns           <= ptp_sync_ts_96[45:16];
-        seconds_us   <= ptp_sync_ts_96[95:48] * 48'd1000000;
+        ns           <= ptp_sync_ts_tod[45:16];
+        seconds_us   <= ptp_sync_ts_tod[95:48] * 48'd1000000;
         scaled       <= 68'(ns) * 68'd274877907;
         seconds_us_q <= seconds_us;
         now          <= seconds_us_q + 48'(scaled[67:38]);
@@ -220,7 +233,7 @@ module @NAME@_corundum #(
         .in_data(in_word[8*BUS_BYTES-1:0]),
         .in_bytes(in_word[8*BUS_BYTES+:BYTES_BITS]),
         .in_last,
-        .in_bad(in_word[WIDTH-1]),
+        .in_bad(in_word[8*BUS_BYTES+BYTES_BITS]),
         .in_port(in_stream == STREAM_BITS'(PORT_COUNT) ? CPU_PORT : 9'(in_stream)),
         .in_now(now),
         .in_dropped,
@@ -243,6 +256,52 @@ module @NAME@_corundum #(
         .bus_rd_data
     );
 
+    // The times of the packets inside, one for each, and of the copies that leave, in their order.
+    logic [AXIS_SYNC_RX_USER_WIDTH-1:0] out_user;
+    generate
+        if (STAMPED) begin : stamps
+            logic came, known, has_room, leaves_known, leaves_room;
+            logic [STAMP_BITS-1:0] came_at, held, leaving;
+            always_ff @(posedge clk) begin
+                came    <= !rst && in_valid && in_ready && in_last;
+                came_at <= in_word[WIDTH-1-:STAMP_BITS];
+            end
+            hw_fifo #(
+                .WIDTH(STAMP_BITS),
+                .DEPTH(@PACKETS@),
+                .ROOM(1'b1)
+            ) packets (
+                .clk,
+                .rst,
+                .in_valid(came && !in_dropped),
+                .in_ready(has_room),
+                .in_data(came_at),
+                .out_valid(known),
+                .out_ready(verdict && verdict_last),
+                .out_data(held)
+            );
+            hw_fifo #(
+                .WIDTH(STAMP_BITS),
+                .DEPTH(@COPIES@),
+                .ROOM(1'b1)
+            ) copies (
+                .clk,
+                .rst,
+                .in_valid(verdict && verdict_sends),
+                .in_ready(leaves_room),
+                .in_data(held),
+                .out_valid(leaves_known),
+                .out_ready(out_valid && out_ready && out_last),
+                .out_data(leaving)
+            );
+            assign out_user = {leaving, 1'b0};
+            logic unused_stamps;
+            assign unused_stamps = &{1'b0, known, has_room, leaves_known, leaves_room};
+        end else begin : no_stamps
+            assign out_user = '0;
+        end
+    endgenerate
+
     // To the stream of the port; what goes nowhere is taken at once.
     logic [BUS_BYTES-1:0] keep;
     logic [STREAMS-1:0] chosen, takes;
@@ -264,13 +323,13 @@ module @NAME@_corundum #(
     assign m_axis_sync_rx_tdata = {PORT_COUNT{out_data}};
     assign m_axis_sync_rx_tkeep = {PORT_COUNT{keep}};
     assign m_axis_sync_rx_tlast = {PORT_COUNT{out_last}};
-    assign m_axis_sync_rx_tuser = '0;
+    assign m_axis_sync_rx_tuser = {PORT_COUNT{out_user}};
 
     logic unused;
     assign unused = &{
-        1'b0, s_axil_app_ctrl_awprot, s_axil_app_ctrl_arprot, s_axil_app_ctrl_awaddr, s_axil_app_ctrl_araddr, ptp_sync_ts_96,
+        1'b0, s_axil_app_ctrl_awprot, s_axil_app_ctrl_arprot, s_axil_app_ctrl_awaddr, s_axil_app_ctrl_araddr, ptp_sync_ts_tod,
         s_axis_sync_tx_cpl_ts, s_axis_sync_tx_cpl_tag, s_axis_sync_tx_cpl_valid, s_axis_sync_rx_tuser, s_axis_sync_tx_tuser,
         s_axis_sync_tx_tdata, s_axis_sync_tx_tkeep, m_axis_sync_rx_tready, in_dropped, verdict, verdict_sends, verdict_last,
-        scaled
+        in_word, scaled
     };
 endmodule

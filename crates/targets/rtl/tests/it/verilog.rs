@@ -46,6 +46,30 @@ fn signals_are_named_after_the_program() {
     assert!(words.iter().all(|word| word.len() < 64), "names are short");
 }
 
+/// Times of packets pass where packets leave in the order in which they came.
+#[test]
+fn corundum_gets_a_whole_application_block() {
+    let target = Target::by_name("xcup-512").unwrap();
+    for (program, is_stamped) in
+        [("examples/l3", "1"), ("tests/stf/recirculate_grows", "0"), ("tests/stf/checksum_payload", "0")]
+    {
+        let hardware = to_hardware(&compile(&root().join(program).with_extension("p4")), &target).unwrap();
+        let name = &hardware.verilog.name;
+        let files: std::collections::BTreeMap<String, String> = hardware.files(name).into_iter().collect();
+        let (shell, block) = (&files[&format!("{name}_corundum.sv")], &files["mqnic_app_block.sv"]);
+        assert!(shell.contains(&format!("STAMPED = 1'b{is_stamped} &&")), "{program}");
+        assert!(block.contains(&format!("    {name}_corundum #(")), "{program}");
+        let is_filled =
+            |text: &str| !text.split('@').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
+        assert!(is_filled(shell) && is_filled(block), "{program}");
+        if let Some(out) = std::env::var_os("HOPWRIGHT_RTL_OUT") {
+            let folder = Path::new(&out).join(format!("corundum-{name}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            files.iter().for_each(|(file, text)| std::fs::write(folder.join(file), text).unwrap());
+        }
+    }
+}
+
 #[test]
 fn what_a_target_cannot_do_is_refused_at_its_line() {
     let target = Target::by_name("ecp5-85-512").unwrap();
