@@ -46,7 +46,7 @@ pub trait Kind: Sync {
     ///
     /// # Errors
     /// What is wrong with them: the key, and what was expected.
-    fn settings(&self, table: Table, folder: &Path) -> Result<Box<dyn Settings>, String>;
+    fn settings(&self, table: Table, folder: &Path) -> Result<Box<dyn Settings>, SettingsError>;
 }
 
 impl fmt::Debug for dyn Kind {
@@ -96,8 +96,19 @@ pub fn own_port_name(tenant: &str) -> String {
 ///
 /// # Errors
 /// The key that is wrong or missing, and what was expected.
-pub fn read<T: DeserializeOwned>(table: Table) -> Result<T, String> {
-    T::deserialize(table).map_err(|error: toml::de::Error| error.message().to_string())
+pub fn read<T: DeserializeOwned>(table: Table) -> Result<T, SettingsError> {
+    T::deserialize(table).map_err(|error: toml::de::Error| SettingsError(error.message().to_string()))
+}
+
+/// Settings that a kind of agents does not take: the key that is wrong or missing, and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingsError(String);
+
+impl From<&str> for SettingsError {
+    fn from(what: &str) -> SettingsError {
+        SettingsError(what.into())
+    }
 }
 
 /// Settings that have been read.

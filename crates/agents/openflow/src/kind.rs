@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hopwright_agent::{Environment, Kind, Metric, Needs, Settings, StartError, Succession, Table};
+use hopwright_agent::{Environment, Kind, Metric, Needs, Settings, SettingsError, StartError, Succession, Table};
 use hopwright_driver::Compiled;
 
 use crate::{Agent, Config, compile};
@@ -25,7 +25,7 @@ impl Kind for OpenFlow {
         compile()
     }
 
-    fn settings(&self, table: Table, _: &Path) -> Result<Box<dyn Settings>, String> {
+    fn settings(&self, table: Table, _: &Path) -> Result<Box<dyn Settings>, SettingsError> {
         Ok(Box::new(hopwright_agent::read::<Config>(table)?))
     }
 }

@@ -289,7 +289,8 @@ impl Applications {
                 let mut why = unknown(&dif);
                 for ipcp in members(&dif, ipcps) {
                     let cube = qos.name(&ipcps[ipcp].settings().qos).map(str::to_string);
-                    match cube.and_then(|cube| ipcps[ipcp].request_flow(from.clone(), to.clone(), &cube, now)) {
+                    let mut request = |cube: String| ipcps[ipcp].request_flow(from.clone(), to.clone(), &cube, now);
+                    match cube.and_then(|cube| request(cube).map_err(|error| error.to_string())) {
                         Ok(flow) => {
                             self.by_flow.insert((ipcp, flow), id);
                             self.set_role(id, Role::Waiting((ipcp, flow), Framing::of(plain)));
@@ -354,7 +355,7 @@ impl Applications {
         for (done, ipcp) in at.iter().enumerate() {
             if let Err(why) = ipcps[*ipcp].register(name.clone(), now) {
                 at[..done].iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now));
-                return Err(why);
+                return Err(why.to_string());
             }
         }
         names.push((name, at));

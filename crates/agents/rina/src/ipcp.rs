@@ -26,6 +26,8 @@ use crate::routing::{self, Path, RoutingPolicy};
 
 mod services;
 
+pub use services::ServiceError;
+
 /// The egress queue of layer management.
 pub(crate) const MANAGEMENT_PRIORITY: u8 = 7;
 /// Bytes of a PDU that a link over Ethernet or UDP carries, and those of one that the program carries in PDUs of another DIF.

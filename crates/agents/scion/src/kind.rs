@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hopwright_agent::{Agent, Environment, Kind, Metric, Needs, Settings, StartError, Table};
+use hopwright_agent::{Agent, Environment, Kind, Metric, Needs, Settings, SettingsError, StartError, Table};
 use hopwright_driver::Compiled;
 use serde::Deserialize;
 
@@ -42,7 +42,7 @@ impl Kind for Scion {
         program::compile_part(macros)
     }
 
-    fn settings(&self, table: Table, folder: &Path) -> Result<Box<dyn Settings>, String> {
+    fn settings(&self, table: Table, folder: &Path) -> Result<Box<dyn Settings>, SettingsError> {
         let Config { config } = hopwright_agent::read(table)?;
         Ok(Box::new(Config { config: folder.join(config) }))
     }

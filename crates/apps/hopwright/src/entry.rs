@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_stf::resolve;
-use hopwright_stf::script::{self, ActionSpec, Add, MatchSpec};
+use hopwright_stf::script::{self, ActionSpec, Add, MatchSpec, TextError};
 
 use crate::{ControlError, FieldValue, Number};
 
@@ -347,7 +347,7 @@ fn is_any(text: &str) -> bool {
 
 fn not_negative(text: &str) -> Result<(), ControlError> {
     match text.trim_start().starts_with('-') {
-        true => Err(unreadable(text)("values are not below zero".into())),
+        true => Err(unreadable(text)(TextError { reason: "values are not below zero".into() })),
         false => Ok(()),
     }
 }
@@ -362,9 +362,9 @@ fn of(what: &str, name: &str) -> impl FnOnce(ControlError) -> ControlError {
     }
 }
 
-fn unreadable(text: &str) -> impl FnOnce(String) -> ControlError {
+fn unreadable(text: &str) -> impl FnOnce(TextError) -> ControlError {
     let text = text.to_string();
-    move |reason| ControlError::Value { text, reason }
+    move |TextError { reason }| ControlError::Value { text, reason }
 }
 
 impl From<MatchValue> for Match {

@@ -138,5 +138,6 @@ impl fmt::Debug for Runner {
 /// A character is no hexadecimal digit, or their number is odd.
 pub fn bytes(text: &str) -> Result<Vec<u8>, ControlError> {
     let text = text.trim();
-    hopwright_stf::script::parse_bytes(text).map_err(|reason| ControlError::Value { text: text.into(), reason })
+    hopwright_stf::script::parse_bytes(text)
+        .map_err(|error| ControlError::Value { text: text.into(), reason: error.reason })
 }

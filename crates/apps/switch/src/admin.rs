@@ -211,7 +211,7 @@ pub(crate) fn carry_out(running: &mut Running, request: Request) -> Answer {
                 share: share.unwrap_or(now.share),
                 ..now
             };
-            limits.check()?;
+            limits.check().map_err(|error| error.to_string())?;
             done(running.set_limits(&tenant, limits).map(|()| vec![format!("tenant {tenant}: other limits")]))
         }
     }

@@ -18,7 +18,7 @@ pub(crate) struct Agent(Arc<Mutex<Option<Box<dyn hopwright_agent::Agent>>>>);
 /// # Errors
 /// What is wrong with them.
 pub(crate) fn check_files(agent: &config::Agent) -> Result<(), String> {
-    agent.read()?.check().map_err(|error| error.to_string())
+    agent.read().map_err(|error| error.to_string())?.check().map_err(|error| error.to_string())
 }
 
 /// Which macro the program of a kind of agent does not have, if any.
@@ -47,7 +47,8 @@ impl Agent {
         let Some(agent) = &config.agent else { return Ok(()) };
         let environment =
             Environment { switch, tenant, devices: &config.ports, inherited, lasting: &Inheritance::default() };
-        let running = agent.read()?.start(&environment).map_err(|error| error.to_string())?;
+        let settings = agent.read().map_err(|error| error.to_string())?;
+        let running = settings.start(&environment).map_err(|error| error.to_string())?;
         *lock(&self.0) = Some(running);
         Ok(())
     }

@@ -274,7 +274,7 @@ impl<D: Device> Offload for Design<D> {
     }
 
     fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), DeviceFault> {
-        self.write(meter, index, &driver::meter(rates).map_err(DeviceFault::Refused)?)
+        self.write(meter, index, &driver::meter(rates).map_err(|error| DeviceFault::Refused(error.to_string()))?)
     }
 
     fn direct_count(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<Count, DeviceFault> {

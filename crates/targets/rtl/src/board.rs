@@ -1,7 +1,7 @@
 //! Boards: everything around a design on a chip with Ethernet ports, up to the script that makes a bitstream.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::net::Ipv4Addr;
 
 use serde::Deserialize;
@@ -155,6 +155,32 @@ const MODULES: [(&str, &str); 9] = [
 const VCO_MHZ: f64 = 625.0;
 const TX_MHZ: u32 = 125;
 
+/// A file that describes no board.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BoardError {
+    /// It is no TOML, or a field is missing or unknown.
+    #[error("{0}")]
+    File(#[from] toml::de::Error),
+    /// A field has a value that no board can have.
+    #[error("`{field}` is {value}; it must be {expected}")]
+    Value {
+        /// The field.
+        field: String,
+        /// Its value.
+        value: String,
+        /// What it can be.
+        expected: &'static str,
+    },
+}
+
+/// An error unless a field's value is right.
+fn must(right: bool, field: &str, value: impl Display, expected: &'static str) -> Result<(), BoardError> {
+    match right {
+        true => Ok(()),
+        false => Err(BoardError::Value { field: field.into(), value: value.to_string(), expected }),
+    }
+}
+
 impl Board {
     /// All boards that come with the compiler.
     pub fn all() -> Vec<Board> {
@@ -169,60 +195,40 @@ impl Board {
     /// Reads a board's file.
     ///
     /// # Errors
-    /// It is no TOML, a field is missing or unknown, or has a value that no board can have; what is wrong.
-    pub fn parse(text: &str) -> Result<Board, String> {
-        let board: Board = toml::from_str(text).map_err(|error| error.to_string())?;
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Board, BoardError> {
+        let board: Board = toml::from_str(text)?;
         board.check()?;
         Ok(board)
     }
 
-    fn check(&self) -> Result<(), String> {
-        let Board { bus_bytes, max_packet_bytes, queue_bytes, clock, port, control, .. } = self;
-        let wrong = |what: String| Err(what);
+    fn check(&self) -> Result<(), BoardError> {
+        let Board { bus_bytes, max_packet_bytes, queue_bytes, stage_delay, clock, port, control, .. } = self;
         let name_like = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if self.name.is_empty() || !self.name.chars().all(name_like) {
-            return wrong(format!("`name` is `{}`; a name has letters, digits, `-` and `_`", self.name));
-        }
+        let is_name = !self.name.is_empty() && self.name.chars().all(name_like);
+        must(is_name, "name", format!("`{}`", self.name), "letters, digits, `-` and `_`")?;
         self.chip()?;
-        if !(clock.mhz.is_multiple_of(25) && (25..=400).contains(&clock.mhz)) {
-            return wrong(format!("`clock.mhz` is {}; it must be a multiple of 25 up to 400", clock.mhz));
-        }
-        if !(4..=25).contains(&clock.core_divider) {
-            return wrong(format!(
-                "`clock.core_divider` is {}; it must be from 4 (156.25 MHz) to 25 (25 MHz)",
-                clock.core_divider
-            ));
-        }
-        if port.is_empty() || port.len() > 16 {
-            return wrong(format!("there are {} `port`s; a board has 1 to 16", port.len()));
-        }
-        if !matches!(bus_bytes, 16 | 32 | 64) {
-            return wrong(format!("`bus_bytes` is {bus_bytes}; it must be 16, 32 or 64"));
-        }
-        if !(64..=1984).contains(max_packet_bytes) {
-            return wrong(format!("`max_packet_bytes` is {max_packet_bytes}; it must be from 64 to 1984"));
-        }
-        if !queue_bytes.is_power_of_two() || !(2048..=1 << 16).contains(queue_bytes) {
-            return wrong(format!("`queue_bytes` is {queue_bytes}; it must be a power of two from 2048 to 65536"));
-        }
-        if !(100..=1000).contains(&self.stage_delay) {
-            return wrong(format!("`stage_delay` is {}; it must be from 100 to 1000", self.stage_delay));
-        }
+        let is_clock = clock.mhz.is_multiple_of(25) && (25..=400).contains(&clock.mhz);
+        must(is_clock, "clock.mhz", clock.mhz, "a multiple of 25 up to 400")?;
+        let divider = clock.core_divider;
+        must((4..=25).contains(&divider), "clock.core_divider", divider, "from 4 (156.25 MHz) to 25 (25 MHz)")?;
+        must((1..=16).contains(&port.len()), "port", format!("{} times there", port.len()), "there 1 to 16 times")?;
+        must(matches!(bus_bytes, 16 | 32 | 64), "bus_bytes", bus_bytes, "16, 32 or 64")?;
+        must((64..=1984).contains(max_packet_bytes), "max_packet_bytes", max_packet_bytes, "from 64 to 1984")?;
+        let is_queue = queue_bytes.is_power_of_two() && (2048..=1 << 16).contains(queue_bytes);
+        must(is_queue, "queue_bytes", queue_bytes, "a power of two from 2048 to 65536")?;
+        must((100..=1000).contains(stage_delay), "stage_delay", stage_delay, "from 100 to 1000")?;
         for (number, port) in port.iter().enumerate() {
             for (field, delay) in [("rx_delay_ps", port.rx_delay_ps), ("tx_delay_ps", port.tx_delay_ps)] {
-                if delay >= 128 * 25 {
-                    return wrong(format!("`{field}` of port {number} is {delay}; it must be less than 3200"));
-                }
+                must(delay < 128 * 25, &format!("port {number}: {field}"), delay, "less than 3200")?;
             }
         }
-        if control.port as usize >= port.len() {
-            return wrong(format!("`control.port` is {}; there are {} ports", control.port, port.len()));
-        }
+        must((control.port as usize) < port.len(), "control.port", control.port, "the number of a `port`")?;
         self.mac().map(drop)
     }
 
     /// The Ethernet address of the control.
-    fn mac(&self) -> Result<u64, String> {
+    fn mac(&self) -> Result<u64, BoardError> {
         let text = &self.control.mac;
         let parts: Option<Vec<u64>> =
             text.split(':').map(|part| u8::from_str_radix(part, 16).ok().map(u64::from)).collect();
@@ -230,13 +236,21 @@ impl Board {
             Some(parts) if parts.len() == 6 && parts[0] & 1 == 0 => {
                 Ok(parts.iter().fold(0, |mac, part| mac << 8 | part))
             }
-            _ => Err(format!("`control.mac` is `{text}`; it must be a unicast address such as 02:00:00:00:00:01")),
+            _ => Err(BoardError::Value {
+                field: "control.mac".into(),
+                value: format!("`{text}`"),
+                expected: "a unicast address such as 02:00:00:00:00:01",
+            }),
         }
     }
 
     /// nextpnr's options for the chip.
-    fn chip(&self) -> Result<String, String> {
-        let unknown = || format!("`device` is `{}`; a part number is expected, such as LFE5U-45F-6BG381C", self.device);
+    fn chip(&self) -> Result<String, BoardError> {
+        let unknown = || BoardError::Value {
+            field: "device".into(),
+            value: format!("`{}`", self.device),
+            expected: "a part number such as LFE5U-45F-6BG381C",
+        };
         let device = self.device.to_ascii_uppercase();
         let mut parts = device.split('-');
         let (Some(family), Some(size), Some(rest), None) = (parts.next(), parts.next(), parts.next(), parts.next())
@@ -479,13 +493,13 @@ mod tests {
     fn errors_name_the_field_and_what_is_valid() {
         let text = BUILT_IN[0];
         let wrong = [
-            ("LFE5U-45F-6BG381C", "XC7A35T", "`device` is `XC7A35T`; a part number is expected"),
+            ("LFE5U-45F-6BG381C", "XC7A35T", "`device` is `XC7A35T`; it must be a part number"),
             ("mhz = 25", "mhz = 12", "`clock.mhz` is 12; it must be a multiple of 25"),
             ("core_divider = 8", "core_divider = 2", "`clock.core_divider` is 2; it must be from 4"),
-            ("rx_delay_ps = 2000", "rx_delay_ps = 9999", "`rx_delay_ps` of port 0 is 9999; it must be less than 3200"),
+            ("rx_delay_ps = 2000", "rx_delay_ps = 9999", "`port 0: rx_delay_ps` is 9999; it must be less than 3200"),
             ("luts = 43848", "", "missing field `luts`"),
             ("luts = 43848", "luts = 43848\nleds = 1", "unknown field `leds`"),
-            ("[clock]", "[control]\nport = 2\n[clock]", "`control.port` is 2; there are 2 ports"),
+            ("[clock]", "[control]\nport = 2\n[clock]", "`control.port` is 2; it must be the number of a `port`"),
             (
                 "[clock]",
                 "[control]\nmac = \"03:00\"\n[clock]",
@@ -495,7 +509,7 @@ mod tests {
         ];
         for (from, to, expected) in wrong {
             assert!(text.contains(from), "{from}");
-            let error = Board::parse(&text.replacen(from, to, 1)).unwrap_err();
+            let error = Board::parse(&text.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -12,24 +12,66 @@ use crate::name::Name;
 use crate::pdu::{Header, TTL, kind};
 use crate::rib::{Key, MOST_NAMES};
 
+/// Why an IPC process does not do what an application asks for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// The DIF's dialect cannot write the name.
+    #[error("{name}: names end with another character than `|` in DIF {dif}")]
+    Name {
+        /// The name.
+        name: Name,
+        /// The DIF.
+        dif: Name,
+    },
+    /// Too many applications are there.
+    #[error("the directory of DIF {0} has no room: {MOST_NAMES} names at most")]
+    DirectoryFull(Name),
+    /// It has no address yet.
+    #[error("this IPC process is not enrolled in the DIF yet")]
+    NotEnrolled,
+    /// The DIF has no such QoS cube.
+    #[error("the DIF has no QoS cube {cube}; it has {others}")]
+    UnknownCube {
+        /// The cube.
+        cube: String,
+        /// Those that there are.
+        others: String,
+    },
+    /// The other application is nowhere.
+    #[error("the directory of DIF {dif} has no application {name}")]
+    UnknownApplication {
+        /// Its name.
+        name: Name,
+        /// The DIF.
+        dif: Name,
+    },
+    /// The IPC process that has the other application has left.
+    #[error("{0} is no member any more")]
+    Gone(Name),
+    /// There are too many flows.
+    #[error("too many flows")]
+    TooManyFlows,
+}
+
 impl Ipcp {
     /// An application is there.
     ///
     /// # Errors
     /// Too many are, the directory is full, or the dialect cannot write the name.
-    pub fn register(&mut self, name: Name, now: Duration) -> Result<(), String> {
+    pub fn register(&mut self, name: Name, now: Duration) -> Result<(), ServiceError> {
         self.check_name(&name)?;
         if !self.rib.set(Key::Application(name.clone(), self.settings.name.clone()), true, 0, now) {
-            return Err(format!("the directory of DIF {} has no room: {MOST_NAMES} names at most", self.settings.dif));
+            return Err(ServiceError::DirectoryFull(self.settings.dif.clone()));
         }
         self.applications.insert(name);
         Ok(())
     }
 
     /// The dialects of others have names in parts, of which empty ones at the end are lost.
-    fn check_name(&self, name: &Name) -> Result<(), String> {
+    fn check_name(&self, name: &Name) -> Result<(), ServiceError> {
         if self.exchange.is_some() && name.as_str().ends_with('|') {
-            return Err(format!("{name}: names end with another character than `|` in DIF {}", self.settings.dif));
+            return Err(ServiceError::Name { name: name.clone(), dif: self.settings.dif.clone() });
         }
         Ok(())
     }
@@ -44,14 +86,14 @@ impl Ipcp {
     ///
     /// # Errors
     /// The application, the cube or an address is not known, the dialect cannot write a name, or there are too many flows.
-    pub fn request_flow(&mut self, from: Name, to: Name, cube: &str, now: Duration) -> Result<FlowId, String> {
+    pub fn request_flow(&mut self, from: Name, to: Name, cube: &str, now: Duration) -> Result<FlowId, ServiceError> {
         if self.address == 0 {
-            return Err("this IPC process is not enrolled in the DIF yet".into());
+            return Err(ServiceError::NotEnrolled);
         }
         self.check_name(&from)?;
         let names = || self.settings.qos.iter().map(|cube| cube.name.as_str()).collect::<Vec<_>>().join(", ");
         let Some(qos) = self.settings.qos.iter().find(|qos| qos.name == cube) else {
-            return Err(format!("the DIF has no QoS cube {cube}; it has {}", names()));
+            return Err(ServiceError::UnknownCube { cube: cube.into(), others: names() });
         };
         let cost = |host: &Name| match self.paths.get(host) {
             _ if *host == self.settings.name => Some(0),
@@ -59,10 +101,10 @@ impl Ipcp {
         };
         let there = self.rib.hosts_of(&to).filter_map(|host| Some((cost(host)?, host))).min();
         let Some(peer) = there.map(|(_, host)| host.clone()) else {
-            return Err(format!("the directory of DIF {} has no application {to}", self.settings.dif));
+            return Err(ServiceError::UnknownApplication { name: to, dif: self.settings.dif.clone() });
         };
-        let life = self.rib.life(&peer).ok_or_else(|| format!("{peer} is no member any more"))?;
-        let id = self.flows.request([from, to, peer], life, qos, now).ok_or("too many flows")?;
+        let life = self.rib.life(&peer).ok_or_else(|| ServiceError::Gone(peer.clone()))?;
+        let id = self.flows.request([from, to, peer], life, qos, now).ok_or(ServiceError::TooManyFlows)?;
         self.send_flows(now);
         Ok(id)
     }

@@ -23,7 +23,7 @@ fn a_dif_in(dialect: &Dialect, syntax: Syntax) {
     assert_eq!(downs, [0; 8], "{dialect:?}: they begin at once, and no session ends");
     let now = network.now;
     let refused = network.nodes[0].register("mirror|".parse().unwrap(), now);
-    assert!(refused.unwrap_err().contains("mirror|"));
+    assert!(refused.unwrap_err().to_string().contains("mirror|"));
     let up =
         |network: &Network, node: usize| (0..2).filter(|link| network.nodes[node].neighbour(*link).is_some()).count();
     assert_eq!(

@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Error as _, Visitor};
 use serde::ser::Serializer;
 
 /// The reference's durations: a whole number and one unit, as in `200ms`.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let bad = || format!("`{text}` is no duration: expected a number and ns, us, ms, s, m, h, d, w or y");

@@ -29,7 +29,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::layout::Layout;
 use crate::config::topology::Topology;
-pub use durations::parse_duration;
+#[cfg(test)]
+use durations::parse_duration;
 pub(crate) use durations::{duration, duration_text};
 pub use queues::Queues;
 pub use reload::ReloadSettings;

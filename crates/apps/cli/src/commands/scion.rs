@@ -117,7 +117,7 @@ fn part_in_hardware(macros: &[String], setup: &Setup) -> Result<MakeDataPlane, F
             "it and the software beside it have no path type Hummingbird: `hummingbird` must be false".into()
         ));
     }
-    let room = program::links_of_part(&part).map_err(why)?;
+    let room = program::links_of_part(&part).map_err(|error| why(error.to_string()))?;
     let links = setup.links.external.len() + setup.links.siblings.len() + 1;
     if links as u64 > room {
         return Err(why(format!(

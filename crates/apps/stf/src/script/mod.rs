@@ -290,11 +290,19 @@ pub(crate) fn lines(text: &str) -> Vec<(u32, String)> {
 
 type Parsed<T> = Result<T, String>;
 
+/// A text that is no match, number or packet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct TextError {
+    /// What is wrong.
+    pub reason: String,
+}
+
 /// Parses what a key must match, as in a line `add`: `7`, `0x8**`, `10.0.0.1`, `10.0.0.0/8`, `1..5`, `0x1200&&&0xff00`.
 ///
 /// # Errors
 /// What is wrong.
-pub fn parse_match(text: &str) -> Result<MatchSpec, String> {
+pub fn parse_match(text: &str) -> Result<MatchSpec, TextError> {
     whole(text, Line::match_spec)
 }
 
@@ -302,7 +310,7 @@ pub fn parse_match(text: &str) -> Result<MatchSpec, String> {
 ///
 /// # Errors
 /// What is wrong.
-pub fn parse_value(text: &str) -> Result<BigUint, String> {
+pub fn parse_value(text: &str) -> Result<BigUint, TextError> {
     whole(text, Line::value)
 }
 
@@ -310,17 +318,17 @@ pub fn parse_value(text: &str) -> Result<BigUint, String> {
 ///
 /// # Errors
 /// What is wrong.
-pub fn parse_bytes(text: &str) -> Result<Vec<u8>, String> {
+pub fn parse_bytes(text: &str) -> Result<Vec<u8>, TextError> {
     whole(text, Line::bytes)
 }
 
 /// Reads all of a text.
-fn whole<'a, T>(text: &'a str, read: impl FnOnce(&mut Line<'a>) -> Parsed<T>) -> Parsed<T> {
+fn whole<'a, T>(text: &'a str, read: impl FnOnce(&mut Line<'a>) -> Parsed<T>) -> Result<T, TextError> {
     let mut line = Line { rest: text };
-    let value = read(&mut line)?;
+    let value = read(&mut line).map_err(|reason| TextError { reason })?;
     match line.skip() {
         "" => Ok(value),
-        rest => Err(format!("`{rest}` is left over")),
+        rest => Err(TextError { reason: format!("`{rest}` is left over") }),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
 use hopwright_agent::hand_over::HandOver;
-use hopwright_agent::{Agent, Environment, Kind, Metric, Needs, Settings, StartError, Table, alone};
+use hopwright_agent::{Agent, Environment, Kind, Metric, Needs, Settings, SettingsError, StartError, Table, alone};
 use hopwright_dataplane::{Difference, EntrySpec, Tenant};
 use hopwright_driver::{Compiled, Options, compile_text};
 use hopwright_host::signals;
@@ -32,7 +32,7 @@ impl Kind for Arp {
         compile_text("arp.p4", include_str!("arp.p4"), &Options::default(), true)
     }
 
-    fn settings(&self, table: Table, folder: &Path) -> Result<Box<dyn Settings>, String> {
+    fn settings(&self, table: Table, folder: &Path) -> Result<Box<dyn Settings>, SettingsError> {
         match table.get("hosts").and_then(|file| file.as_str()) {
             Some(file) if table.len() == 1 => Ok(Box::new(Hosts(folder.join(file)))),
             _ => Err("expected one setting, `hosts`: the name of a file".into()),

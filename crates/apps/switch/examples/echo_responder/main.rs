@@ -11,7 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use hopwright_agent::{Agent, Environment, Kind, Metric, Needs, Settings, StartError, Table, alone};
+use hopwright_agent::{Agent, Environment, Kind, Metric, Needs, Settings, SettingsError, StartError, Table, alone};
 use hopwright_dataplane::{Difference, EntrySpec, Tenant};
 use hopwright_driver::{Compiled, Options, compile_text};
 use hopwright_host::signals;
@@ -31,7 +31,7 @@ impl Kind for Echo {
         compile_text("echo.p4", include_str!("echo.p4"), &Options::default(), true)
     }
 
-    fn settings(&self, table: Table, _: &Path) -> Result<Box<dyn Settings>, String> {
+    fn settings(&self, table: Table, _: &Path) -> Result<Box<dyn Settings>, SettingsError> {
         match table.get("address").and_then(|text| text.as_str()?.parse().ok()) {
             Some(address) if table.len() == 1 => Ok(Box::new(Own(address))),
             _ => Err("expected one setting, `address`: an IPv4 address".into()),

@@ -505,7 +505,7 @@ impl Checker<'_, '_> {
         };
         let agent = Agent { kind, settings, folder: self.folder.to_path_buf() };
         if let Err(error) = agent.read() {
-            self.problem(span, format!("tenant `{tenant}`: agent: {}", with_hint(&error)));
+            self.problem(span, format!("tenant `{tenant}`: agent: {}", with_hint(&error.to_string())));
         }
         Some(agent)
     }

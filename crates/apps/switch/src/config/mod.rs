@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use hopwright_agent::{Kind, Kinds, Settings};
+use hopwright_agent::{Kind, Kinds, Settings, SettingsError};
 use hopwright_dataplane::EgressQueues;
 use hopwright_host::files;
 use hopwright_p4runtime::EnginePolicy;
@@ -106,7 +106,7 @@ impl Agent {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub(crate) fn read(&self) -> Result<Box<dyn Settings>, String> {
+    pub(crate) fn read(&self) -> Result<Box<dyn Settings>, SettingsError> {
         self.kind.settings(self.settings.clone(), &self.folder)
     }
 }
@@ -179,15 +179,18 @@ impl Limits {
     ///
     /// # Errors
     /// With what is wrong and what was expected.
-    pub fn check(&self) -> Result<(), String> {
-        fn within<T: PartialOrd + Display>(
-            key: &str,
+    pub fn check(&self) -> Result<(), OutOfBounds> {
+        fn within<T: Copy + PartialOrd + Into<u64>>(
+            key: &'static str,
             value: Option<T>,
             bounds: &RangeInclusive<T>,
-        ) -> Result<(), String> {
+        ) -> Result<(), OutOfBounds> {
             match value.filter(|value| !bounds.contains(value)) {
                 None => Ok(()),
-                Some(value) => Err(format!("{key} is {value}: expected {} to {}", bounds.start(), bounds.end())),
+                Some(value) => {
+                    let bounds = (*bounds.start()).into()..=(*bounds.end()).into();
+                    Err(OutOfBounds { key, value: value.into(), bounds })
+                }
             }
         }
         within("packets", self.packets, &PACKETS)?;
@@ -197,6 +200,18 @@ impl Limits {
         within("passes", self.passes, &PASSES)?;
         within("memory", self.memory, &MEMORY)
     }
+}
+
+/// A limit that is less or more than it can be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key} is {value}: expected {} to {}", .bounds.start(), .bounds.end())]
+pub struct OutOfBounds {
+    /// The name of the limit.
+    pub key: &'static str,
+    /// Its value.
+    pub value: u64,
+    /// What it can be.
+    pub bounds: RangeInclusive<u64>,
 }
 
 /// Bounds of [`Limits::packets`].

@@ -143,11 +143,11 @@ impl Names {
         let mut entry = v1::TableEntry { table_id: id(&table.preamble), ..Default::default() };
         for (name, value) in &written.matches {
             let field = self.field(table, name)?;
-            let wrong = |reason| ClientError::Text(format!("`{}`: {reason}", field.name));
+            let wrong = |reason: &dyn fmt::Display| ClientError::Text(format!("`{}`: {reason}", field.name));
             if entry.r#match.iter().any(|m| m.field_id == field.id) {
-                return Err(wrong("there twice".into()));
+                return Err(wrong(&"there twice"));
             }
-            if let Some(matched) = parse_match(field, value).map_err(wrong)? {
+            if let Some(matched) = parse_match(field, value).map_err(|error| wrong(&error))? {
                 entry.r#match.push(v1::FieldMatch { field_id: field.id, field_match_type: Some(matched) });
             }
         }
@@ -220,13 +220,13 @@ impl Names {
                     ClientError::Text(format!("`{name}` has {} parameters", action.params.len()))
                 })?,
             };
-            let wrong = |reason| ClientError::Text(format!("`{}`: {reason}", param.name));
+            let wrong = |reason: &dyn fmt::Display| ClientError::Text(format!("`{}`: {reason}", param.name));
             if params.iter().any(|p| p.param_id == param.id) {
-                return Err(wrong("there twice".into()));
+                return Err(wrong(&"there twice"));
             }
             let value = match param_format(param) {
                 Format::Text => value.clone().into_bytes().into(),
-                _ => bytes::of(&parse_number(value, width(param.bitwidth)).map_err(wrong)?),
+                _ => bytes::of(&parse_number(value, width(param.bitwidth)).map_err(|error| wrong(&error))?),
             };
             params.push(v1::action::Param { param_id: param.id, value });
         }

@@ -24,7 +24,7 @@ use tonic::{Code, Status, Streaming};
 pub use controller::{Controller, ControllerOptions, Mastership, PipelinePolicy};
 pub use entry::{ActionText, CountText, EntryText, Written, data_text};
 pub use names::{Either, Names, Unknown, alias};
-pub use value::{Format, number_text, parse_match, parse_number};
+pub use value::{Format, ValueError, number_text, parse_match, parse_number};
 
 use crate::program::Program;
 use crate::proto::config::P4Info;

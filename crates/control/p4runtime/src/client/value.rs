@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use ::bytes::Bytes;
 use hopwright_control::text;
 use hopwright_interp::AddressForm;
-use hopwright_ir::MatchForm;
+use hopwright_ir::{MatchForm, MatchKind};
 use num_bigint::BigUint;
 use num_traits::CheckedSub;
 
@@ -78,12 +78,75 @@ pub fn number_text(format: Format, value: &[u8]) -> String {
     .unwrap_or_else(|| format!("{value:#x}"))
 }
 
+/// A text that is no value or match of a field, with what is expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// The number has more bits.
+    #[error("`{text}` does not fit {width} bits")]
+    Beyond {
+        /// The text.
+        text: String,
+        /// The bits of the value.
+        width: u32,
+    },
+    /// An address for values of another width.
+    #[error("`{text}` has {bits} bits: expected {}", expected(*.width))]
+    Address {
+        /// The text.
+        text: String,
+        /// The bits of the address.
+        bits: u32,
+        /// The bits of the value.
+        width: u32,
+    },
+    /// Neither a number nor an address.
+    #[error("`{text}`: expected {}", expected(*.width))]
+    Number {
+        /// The text.
+        text: String,
+        /// The bits of the value.
+        width: u32,
+    },
+    /// A prefix that is longer than the field.
+    #[error("/{len} is longer than the field's {width} bits")]
+    Prefix {
+        /// The length.
+        len: u32,
+        /// The bits of the field.
+        width: u32,
+    },
+    /// A mask that is no prefix, of a field that is matched by prefixes.
+    #[error("`{0}` is no prefix")]
+    NoPrefix(String),
+    /// A value with ones where its mask has zeros, and the value without them.
+    #[error("`{text}` has ones in bits that are not matched: did you mean {fits} with the same mask?")]
+    Unmatched {
+        /// The text.
+        text: String,
+        /// The value without these ones.
+        fits: String,
+    },
+    /// A range whose low bound is above the high one.
+    #[error("`{0}`: the low bound is above the high one")]
+    Range(String),
+    /// Anything, of a field that is matched in this way.
+    #[error("an {0} field needs a value")]
+    Needed(MatchKind),
+    /// A field that is matched in an unknown way.
+    #[error("how this field matches is not known here")]
+    UnknownKind,
+    /// A field that packets are not compared with.
+    #[error("this field is not matched")]
+    NotMatched,
+}
+
 /// Parses a number: decimal, `0x`, `0o`, `0b`, an address, `true` or `false`; below zero as two's complement.
 ///
 /// # Errors
-/// A message that says what is wrong.
-pub fn parse_number(text: &str, width: u32) -> Result<BigUint, String> {
-    let not_fitting = || format!("`{text}` does not fit {width} bits");
+/// What is wrong.
+pub fn parse_number(text: &str, width: u32) -> Result<BigUint, ValueError> {
+    let not_fitting = || ValueError::Beyond { text: text.into(), width };
     let negative = text.strip_prefix('-').and_then(text::number);
     let value = match (text, negative, text::address(text)) {
         ("true", ..) => 1u8.into(),
@@ -91,8 +154,8 @@ pub fn parse_number(text: &str, width: u32) -> Result<BigUint, String> {
         (_, Some(number), _) => (BigUint::from(1u8) << width).checked_sub(&number).ok_or_else(not_fitting)?,
         // As many bytes as the value has.
         (.., Some((value, bits))) if bits == width.next_multiple_of(8) => value,
-        (.., Some((_, bits))) => return Err(format!("`{text}` has {bits} bits: expected {}", expected(width))),
-        (.., None) => text::number(text).ok_or_else(|| format!("`{text}`: expected {}", expected(width)))?,
+        (.., Some((_, bits))) => return Err(ValueError::Address { text: text.into(), bits, width }),
+        (.., None) => text::number(text).ok_or_else(|| ValueError::Number { text: text.into(), width })?,
     };
     if value.bits() > u64::from(width) { Err(not_fitting()) } else { Ok(value) }
 }
@@ -118,13 +181,13 @@ fn prefix(width: u32, len: u32) -> BigUint {
 }
 
 /// The part after a slash: a length, or a mask.
-fn mask(text: &str, width: u32) -> Result<(BigUint, Option<u32>), String> {
+fn mask(text: &str, width: u32) -> Result<(BigUint, Option<u32>), ValueError> {
     if text.len() < 4
         && let Ok(len) = text.parse::<u32>()
     {
         return match len <= width {
             true => Ok((prefix(width, len), Some(len))),
-            false => Err(format!("/{len} is longer than the field's {width} bits")),
+            false => Err(ValueError::Prefix { len, width }),
         };
     }
     Ok((parse_number(text, width)?, None))
@@ -133,8 +196,8 @@ fn mask(text: &str, width: u32) -> Result<(BigUint, Option<u32>), String> {
 /// Parses a match of a field; `None` for `*`, which matches anything.
 ///
 /// # Errors
-/// A message that says what is wrong.
-pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchType>, String> {
+/// What is wrong.
+pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchType>, ValueError> {
     let width = width(field.bitwidth);
     let number = |text: &str| parse_number(text.trim(), width);
     let encode = |v: &BigUint| bytes::of(v);
@@ -144,18 +207,18 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
         _ => number(text).map(|value| encode(&value)),
     };
     let Some(kind) = field.r#match.as_ref().and_then(match_kind) else {
-        return Err("how this field matches is not known here".into());
+        return Err(ValueError::UnknownKind);
     };
     let beyond = |value: &BigUint, mask: &BigUint| {
         if value & mask == *value {
             return Ok(());
         }
         let fits = number_text(field_format(field), &(value & mask).to_bytes_be());
-        Err(format!("`{text}` has ones in bits that are not matched: did you mean {fits} with the same mask?"))
+        Err(ValueError::Unmatched { text: text.into(), fits })
     };
     if matches!(text, "*" | "_") {
         return match kind.any(width) {
-            None => Err(format!("an {kind} field needs a value")),
+            None => Err(ValueError::Needed(kind)),
             Some(_) => Ok(None),
         };
     }
@@ -167,7 +230,7 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
                 Some((value, behind)) => {
                     let (mask, len) = mask(behind, width)?;
                     let len = len.or_else(|| contiguous(&mask, width));
-                    (number(value)?, len.ok_or_else(|| format!("`{behind}` is no prefix"))?)
+                    (number(value)?, len.ok_or_else(|| ValueError::NoPrefix(behind.into()))?)
                 }
                 None => (number(text)?, width),
             };
@@ -191,12 +254,12 @@ pub fn parse_match(field: &MatchField, text: &str) -> Result<Option<FieldMatchTy
                 None => (number(text)?, number(text)?),
             };
             if lo > hi {
-                return Err(format!("`{text}`: the low bound is above the high one"));
+                return Err(ValueError::Range(text.into()));
             }
             let any = lo == BigUint::ZERO && hi == ones(width);
             (!any).then(|| FieldMatchType::Range(wire::Range { low: encode(&lo), high: encode(&hi) }))
         }
-        MatchForm::Nothing => return Err("this field is not matched".into()),
+        MatchForm::Nothing => return Err(ValueError::NotMatched),
     })
 }
 
@@ -293,11 +356,11 @@ mod tests {
             ),
             ("dog", 48, format!("`dog`: {mac}")),
         ] {
-            assert_eq!(parse_number(text, width), Err(message));
+            assert_eq!(parse_number(text, width).unwrap_err().to_string(), message);
         }
         assert_eq!(parse_number("00:00:00:00:00:00:00:01", 64), Ok(1u8.into()));
         assert_eq!(parse_number("01:02", 9), Ok(0x102u16.into()));
-        assert_eq!(parse_number("03:02", 9), Err("`03:02` does not fit 9 bits".into()));
+        assert_eq!(parse_number("03:02", 9).unwrap_err().to_string(), "`03:02` does not fit 9 bits");
     }
 
     #[test]
@@ -345,7 +408,7 @@ mod tests {
         ] {
             assert!(parse_match(&ip(kind), text).is_err(), "{text}");
         }
-        let failure = parse_match(&ip(Kind::Lpm), "10.0.0.1/8").unwrap_err();
+        let failure = parse_match(&ip(Kind::Lpm), "10.0.0.1/8").unwrap_err().to_string();
         assert!(failure.contains("did you mean 10.0.0.0"), "{failure}");
     }
 }

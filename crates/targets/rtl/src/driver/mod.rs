@@ -192,11 +192,21 @@ pub fn set_key(map: &Map, object: &str, index: u32, key: &[u8; 16]) -> Vec<Acces
     accesses(map, memory, &rounds.map(write).collect::<Vec<_>>())
 }
 
+/// A meter's rate or burst that has more bits than the hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{value} is more than 2^{bits} - 1, which is the most of hardware")]
+pub struct ExcessiveRate {
+    /// The rate, or the burst.
+    pub value: u64,
+    /// The bits of the hardware.
+    pub bits: u32,
+}
+
 /// The cell of a meter with these rates, or of one that is always green.
 ///
 /// # Errors
 /// Rates or bursts are more than the engine has bits for.
-pub fn meter(rates: Option<Rates>) -> Result<BigUint, String> {
+pub fn meter(rates: Option<Rates>) -> Result<BigUint, ExcessiveRate> {
     let Some(Rates { cir, cburst, pir, pburst }) = rates else { return Ok(BigUint::ZERO) };
     // Bursts are in millionths of tokens.
     let fields = [
@@ -208,7 +218,7 @@ pub fn meter(rates: Option<Rates>) -> Result<BigUint, String> {
     let mut word = BigUint::from(1u32);
     for (value, bits, factor) in fields {
         if value >> bits != 0 {
-            return Err(format!("{value} is more than 2^{bits} - 1, which is the most of hardware"));
+            return Err(ExcessiveRate { value, bits });
         }
         let width = bits + if factor == 1 { 0 } else { METER_FRACTION_BITS };
         word = (word << width) + BigUint::from(value) * factor;
