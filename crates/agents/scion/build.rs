@@ -5,26 +5,21 @@ use std::path::Path;
 use std::{env, fs};
 
 use hopwright_jit::Architecture;
-use hopwright_syntax::{Program, SourceMap};
 
-#[path = "build/constants.rs"]
-mod constants;
 // The crate itself exports these.
 #[allow(unreachable_pub)]
 #[path = "src/control/sources.rs"]
 mod sources;
 
 fn main() {
-    for path in ["build.rs", "build", "src/control/sources.rs", "p4"] {
+    for path in ["build.rs", "src/control/sources.rs", "p4"] {
         println!("cargo::rerun-if-changed={path}");
     }
     let compiled = sources::compile(true);
     let report = compiled.report(false);
-    let (Some(pipeline), Some(typed)) = (compiled.pipeline, compiled.typed) else {
-        eprintln!("{report}");
-        panic!("{} has errors", sources::SOURCES[0].0);
-    };
-    let constants = constants::generate(&parse(), &typed, &pipeline);
+    let (name, text) = sources::SOURCES[0];
+    let Some(pipeline) = compiled.pipeline else { panic!("{name} has errors\n{report}") };
+    let bindings = hopwright_driver::bindings(name, text, &sources::options());
     let architecture = Architecture::named(&env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it"));
     let code = architecture
         .filter(|architecture| architecture.is_available())
@@ -37,11 +32,5 @@ fn main() {
     let bytes = postcard::to_stdvec(&(pipeline, code)).expect("plain data");
     let out = env::var_os("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&out).join("border_router.bin"), bytes).expect("the output can be written");
-    fs::write(Path::new(&out).join("border_router.rs"), constants).expect("the output can be written");
-}
-
-/// The syntax tree, which has the program's named constants.
-fn parse() -> Program {
-    let (name, text) = sources::SOURCES[0];
-    hopwright_syntax::parse_text(&mut SourceMap::new(), name, text, &sources::options()).0
+    fs::write(Path::new(&out).join("border_router.rs"), bindings).expect("the output can be written");
 }

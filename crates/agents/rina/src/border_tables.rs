@@ -9,28 +9,32 @@ use std::sync::Arc;
 use hopwright_dataplane::{Control, ControlError, Difference, EntrySpec};
 use hopwright_ir::MatchValue;
 
-use crate::ipcp::Ipcp;
+use crate::ipcp::{Connection, Ipcp};
 use crate::lower_flows::LowerFlows;
 use crate::neighbour::Mac;
+use crate::program::border::entry::{
+    destinations, ends, flows, lower_destinations, lower_next_hops, next_hops, udp_links,
+};
+use crate::program::border::{entry, table, value_set};
 use crate::tables::{LinkKind, RouterLink, mac, queues};
 
 /// Tables, in the order in which entries are added: what an entry leads to comes before it.
 const TABLES: [&str; 10] = [
-    "links",
-    "udp_links",
-    "lower_next_hops",
-    "next_hops",
-    "lower_destinations",
-    "flows",
-    "ends",
-    "destinations",
-    "qos_queues",
-    "thresholds",
+    table::LINKS,
+    table::UDP_LINKS,
+    table::LOWER_NEXT_HOPS,
+    table::NEXT_HOPS,
+    table::LOWER_DESTINATIONS,
+    table::FLOWS,
+    table::ENDS,
+    table::DESTINATIONS,
+    table::QOS_QUEUES,
+    table::THRESHOLDS,
 ];
 
 /// What is written here, in the order in which entries are added.
 pub(crate) fn objects() -> Vec<&'static str> {
-    ["shims", "flow_ends"].into_iter().chain(TABLES).collect()
+    [value_set::SHIMS, value_set::FLOW_ENDS].into_iter().chain(TABLES).collect()
 }
 
 pub(crate) struct BorderTables {
@@ -59,82 +63,77 @@ impl BorderTables {
         let order = links.iter().filter(|link| matches!(link.kind, LinkKind::Udp(_)));
         wanted.extend(order.map(|link| receive(link, 0)));
         for (at, link) in links.iter().enumerate() {
-            let (number, ipcp) = (at as u32 + 1, &ipcps[link.ipcp]);
+            let (number, ipcp) = (at as u16 + 1, &ipcps[link.ipcp]);
             let neighbour = ipcp.forwarding().neighbours.get(&link.link).copied();
-            let dif = if neighbour.is_some() { link.ipcp as u32 + 1 } else { 0 };
+            let dif = if neighbour.is_some() { link.ipcp as u16 + 1 } else { 0 };
+            let (port, vlan, own, mtu) = (link.port as u16, link.vlan, mac(link.mac), link.mtu);
             match &link.kind {
                 LinkKind::Ethernet => {
                     wanted.push(receive(link, dif));
-                    if let Some(neighbour) = neighbour {
-                        for table in ["next_hops", "lower_next_hops"] {
-                            wanted.push(forward(EntrySpec::new(table, "forward").exact(number), link, neighbour));
+                    if let Some(neighbour) = neighbour.map(mac) {
+                        for forward in [next_hops::forward, lower_next_hops::forward] {
+                            wanted.push(forward(number, port, vlan, own, neighbour, mtu));
                         }
                     }
                 }
                 LinkKind::Udp(shim) => {
-                    let entry = EntrySpec::new("udp_links", "carry");
-                    let entry = entry.exact(u32::from(*shim.remote.ip())).exact(u32::from(*shim.local.ip()));
-                    wanted.push(entry.exact(shim.remote.port()).exact(shim.local.port()).arg(dif));
-                    shims.push(vec![exact(u32::from(*shim.local.ip())), exact(shim.local.port().into())]);
-                    if let Some(station) = neighbour.and(stations.get(&at)) {
-                        for table in ["next_hops", "lower_next_hops"] {
-                            let entry = EntrySpec::new(table, "forward_udp").exact(number);
-                            let entry = forward(entry, link, *station).arg(u32::from(*shim.local.ip()));
-                            let entry = entry.arg(u32::from(*shim.remote.ip()));
-                            wanted.push(entry.arg(shim.local.port()).arg(shim.remote.port()));
+                    let (src, dst) = (u32::from(*shim.local.ip()), u32::from(*shim.remote.ip()));
+                    let (src_port, dst_port) = (shim.local.port(), shim.remote.port());
+                    wanted.push(udp_links::carry(dst, src, dst_port, src_port, dif));
+                    shims.push(vec![exact(src), exact(src_port.into())]);
+                    if let Some(station) = neighbour.and(stations.get(&at)).copied().map(mac) {
+                        for forward in [next_hops::forward_udp, lower_next_hops::forward_udp] {
+                            wanted.push(forward(number, port, vlan, own, station, mtu, src, dst, src_port, dst_port));
                         }
                     }
                 }
                 LinkKind::Flow { lower, .. } => {
                     let Some(flow) = lower_flows.of_program(at) else { continue };
                     let Some(connection) = ipcps[*lower].connection(flow) else { continue };
-                    let (lower_dif, own) = (*lower as u32 + 1, ipcps[*lower].address());
-                    let entry = EntrySpec::new("flows", "lower").exact(number).arg(lower_dif).arg(connection.address);
-                    let entry = entry.arg(own).arg(connection.qos_id);
-                    wanted.push(entry.arg(connection.remote_cep).arg(connection.local_cep));
-                    let entry = EntrySpec::new("ends", "carried").exact(lower_dif).exact(own);
-                    let entry = entry.exact(connection.local_cep).exact(connection.address);
-                    wanted.push(entry.exact(connection.remote_cep).arg(dif).arg(number));
+                    let Connection { address, qos_id, local_cep, remote_cep } = connection;
+                    let (lower_dif, own) = (*lower as u16 + 1, ipcps[*lower].address());
+                    // In the syntax that the program carries a cube's number has 8 bits.
+                    wanted.push(flows::lower(number, lower_dif, address, own, qos_id as u8, remote_cep, local_cep));
+                    wanted.push(ends::carried(lower_dif, own, local_cep, address, remote_cep, dif, number));
                     for below in links.iter().filter(|below| below.ipcp == *lower) {
                         flow_ends.push(vec![
                             exact(below.port),
                             exact(below.vlan.into()),
                             exact(own.into()),
-                            exact(connection.local_cep.into()),
+                            exact(local_cep.into()),
                         ]);
                     }
                     if neighbour.is_some() {
-                        wanted.push(EntrySpec::new("next_hops", "encapsulate").exact(number).arg(number));
+                        wanted.push(next_hops::encapsulate(number, number));
                     }
                 }
             }
         }
         for (at, ipcp) in ipcps.iter().enumerate() {
-            let (dif, forwarding) = (at as u32 + 1, ipcp.forwarding());
+            let (dif, forwarding) = (at as u16 + 1, ipcp.forwarding());
             if forwarding.address != 0 {
-                wanted.push(EntrySpec::new("destinations", "local").exact(dif).exact(forwarding.address));
+                wanted.push(destinations::local(dif, forwarding.address));
             }
             for (address, by) in &forwarding.destinations {
                 let number = |link: usize| links.iter().position(|l| (l.ipcp, l.link) == (at, link));
                 let carried = |n: &usize| !links[*n].is_flow() || lower_flows.of_program(*n).is_some();
-                let Some(next_hop) = by.iter().filter_map(|link| number(*link)).find(carried).map(|n| n as u32 + 1)
+                let Some(next_hop) = by.iter().filter_map(|link| number(*link)).find(carried).map(|n| n as u16 + 1)
                 else {
                     // The agent sends it on.
-                    wanted.push(EntrySpec::new("destinations", "local").exact(dif).exact(*address));
+                    wanted.push(destinations::local(dif, *address));
                     continue;
                 };
-                for (table, action) in [("destinations", "via"), ("lower_destinations", "lower_via")] {
-                    wanted.push(EntrySpec::new(table, action).exact(dif).exact(*address).arg(next_hop));
-                }
+                wanted.push(destinations::via(dif, *address, next_hop));
+                wanted.push(lower_destinations::lower_via(dif, *address, next_hop));
             }
         }
-        wanted.extend(queues(ipcps, thresholds));
+        wanted.extend(queues(ipcps, thresholds, entry::qos_queues::queue, entry::thresholds::mark_from));
         flow_ends.dedup();
         shims.sort_by_key(|shim| format!("{shim:?}"));
         shims.dedup();
         Difference::between(&self.control, &TABLES, &wanted)?.apply(&self.control)?;
-        self.set("shims", shims)?;
-        self.set("flow_ends", flow_ends)
+        self.set(value_set::SHIMS, shims)?;
+        self.set(value_set::FLOW_ENDS, flow_ends)
     }
 
     fn set(&mut self, name: &'static str, members: Vec<Vec<MatchValue>>) -> Result<(), ControlError> {
@@ -154,10 +153,6 @@ fn exact(value: u32) -> MatchValue {
     MatchValue::Exact(value.into())
 }
 
-fn receive(link: &RouterLink, dif: u32) -> EntrySpec {
-    EntrySpec::new("links", "receive").exact(link.port).exact(link.vlan).arg(mac(link.mac)).arg(dif)
-}
-
-fn forward(entry: EntrySpec, link: &RouterLink, to: Mac) -> EntrySpec {
-    entry.arg(link.port).arg(link.vlan).arg(mac(link.mac)).arg(mac(to)).arg(link.mtu)
+fn receive(link: &RouterLink, dif: u16) -> EntrySpec {
+    entry::links::receive(link.port as u16, link.vlan, mac(link.mac), dif)
 }

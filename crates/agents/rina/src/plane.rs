@@ -17,13 +17,14 @@ use hopwright_p4runtime::{Failure, Program, Replica};
 
 use crate::agent::AgentError;
 use crate::config::{Config, SwitchConfig};
+use crate::program::interior::object;
 use crate::program::{self, CPU_PORT, Kind};
 use crate::{border_tables, tables};
 
 /// Packets of a switch elsewhere that wait here, of layer management and others.
 const MOST_RECEIVED: usize = 4096;
 /// Counters of the program that are shown.
-const COUNTERS: [&str; 2] = ["reasons", "marked"];
+const COUNTERS: [&str; 2] = [object::REASONS, object::MARKED];
 /// How long the frames that are sent last may take to leave.
 const LAST_FRAMES: Duration = Duration::from_millis(50);
 
@@ -182,7 +183,7 @@ impl Plane {
 /// The tables of the program for hardware.
 #[cfg(test)]
 pub(crate) fn hardware_control() -> Arc<Control> {
-    let replica = replica(Kind::Interior, &["NO_IRATI", "NO_SELECTOR"].map(Into::into)).unwrap();
+    let replica = replica(Kind::Interior, &program::HARDWARE.map(Into::into)).unwrap();
     replica.control().clone()
 }
 
@@ -195,7 +196,7 @@ mod tests {
     /// Whatever macros a program has, the switch can compile it, and there is a replica with everything that is written.
     #[test]
     fn each_program_has_a_replica() {
-        let hardware: [String; 2] = ["NO_IRATI", "NO_SELECTOR"].map(Into::into);
+        let hardware = program::HARDWARE.map(String::from);
         for (kind, defines) in [(Kind::Interior, &[][..]), (Kind::Interior, &hardware), (Kind::Border, &[])] {
             let replica = replica(kind, defines).unwrap();
             let pushed = compile_device_config(&program::bundle(kind, defines).to_bytes(), true).unwrap();

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::agent::AgentCounts;
 use crate::config::Config;
 use crate::ipcp::Ipcp;
-use crate::program;
+use crate::program::{self, border, interior};
 use crate::rib::Key;
 
 /// The IPC processes as JSON: addresses, neighbours, routes, directory, flows. No keys.
@@ -107,12 +107,16 @@ impl Status {
             read.map_or(0, |count| count.packets)
         };
         let flows = self.lower_flows.iter();
-        flows.map(|(n, name)| (name.as_str(), count("encapsulated", *n), count("decapsulated", *n))).collect()
+        flows
+            .map(|(n, name)| {
+                (name.as_str(), count(border::object::ENCAPSULATED, *n), count(border::object::DECAPSULATED, *n))
+            })
+            .collect()
     }
 
     /// Packets that were marked where they left.
     fn marked(&self, port: u32) -> u64 {
-        let read = self.control.counter("marked").and_then(|counter| counter.read(port.into()));
+        let read = self.control.counter(interior::object::MARKED).and_then(|counter| counter.read(port.into()));
         read.map_or(0, |count| count.packets)
     }
 
@@ -161,11 +165,10 @@ impl Status {
 
     fn reasons(&self) -> Vec<(String, u64)> {
         let count = |number: u8| {
-            let counter = self.control.counter("reasons").ok()?;
+            let counter = self.control.counter(interior::object::REASONS).ok()?;
             Some(counter.read(number.into()).ok()?.packets)
         };
-        let all = program::reasons().into_iter();
-        all.map(|(number, name)| (name.to_lowercase(), count(number).unwrap_or_default())).collect()
+        program::reasons().map(|(number, name)| (name.to_lowercase(), count(number).unwrap_or_default())).collect()
     }
 
     fn metrics(&self) -> String {

@@ -16,14 +16,18 @@ use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY};
 use crate::name::Name;
 use crate::neighbour::Mac;
 use crate::pdu::Syntax;
+use crate::program::hardware;
+use crate::program::interior::{action, entry, object, table, value_set};
 
 /// Tables, in the order in which entries are added: what an entry leads to comes before it.
-const TABLES: [&str; 5] = ["links", "next_hops", "destinations", "qos_queues", "thresholds"];
+const TABLES: [&str; 5] = [table::LINKS, table::NEXT_HOPS, table::DESTINATIONS, table::QOS_QUEUES, table::THRESHOLDS];
 /// The same with groups, where these are entries by hash value.
-const SLOT_TABLES: [&str; 6] = ["links", "next_hops", "groups", "destinations", "qos_queues", "thresholds"];
-const VALUE_SETS: [&str; 4] = ["rlite_links", "irati_links", "ttl_links", "crc_links"];
+const SLOT_TABLES: [&str; 6] =
+    [table::LINKS, table::NEXT_HOPS, table::GROUPS, table::DESTINATIONS, table::QOS_QUEUES, table::THRESHOLDS];
+const VALUE_SETS: [&str; 4] =
+    [value_set::RLITE_LINKS, value_set::IRATI_LINKS, value_set::TTL_LINKS, value_set::CRC_LINKS];
 /// Entries of a group where there is no action selector (`NO_SELECTOR`): one for each of these hash values.
-const SLOTS: u16 = 64;
+const SLOTS: u8 = 64;
 /// Numbers of groups.
 const GROUPS: u16 = 4095;
 
@@ -81,8 +85,8 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn new(control: Arc<Control>, hash_seed: u32) -> Result<Tables, ControlError> {
-        let table = control.table("groups")?.id();
-        let selector = control.profile("members").is_ok().then_some(table);
+        let table = control.table(table::GROUPS)?.id();
+        let selector = control.profile(object::MEMBERS).is_ok().then_some(table);
         Ok(Tables { control, selector, groups: BTreeMap::new(), members: BTreeSet::new(), hash_seed })
     }
 
@@ -136,34 +140,33 @@ impl Tables {
         for (at, link) in links.iter().enumerate().filter(|(_, link)| !link.is_flow()) {
             let ipcp = &ipcps[link.ipcp];
             let neighbour = ipcp.forwarding().neighbours.get(&link.link);
-            let dif = if neighbour.is_some() { link.ipcp as u32 + 1 } else { 0 };
-            let entry = EntrySpec::new("links", "receive").exact(link.port).exact(link.vlan);
-            wanted.push(entry.arg(mac(link.mac)).arg(dif).arg(self.hash_seed));
+            let dif = if neighbour.is_some() { link.ipcp as u16 + 1 } else { 0 };
+            let (port, own) = (link.port as u16, mac(link.mac));
+            wanted.push(entry::links::receive(port, link.vlan, own, dif, self.hash_seed));
             if let Some(neighbour) = neighbour {
-                let entry = EntrySpec::new("next_hops", "forward").exact(at as u32 + 1).arg(link.port).arg(link.vlan);
-                let entry = entry.arg(mac(link.mac)).arg(mac(*neighbour)).arg(link.mtu);
-                wanted.push(entry.arg(u32::from(link.protection.ttl)).arg(u32::from(link.protection.crc)));
+                let Protection { ttl, crc } = link.protection;
+                let (number, neighbour) = (at as u16 + 1, mac(*neighbour));
+                wanted.push(entry::next_hops::forward(number, port, link.vlan, own, neighbour, link.mtu, ttl, crc));
             }
         }
         for (at, ipcp) in ipcps.iter().enumerate() {
-            let dif = at as u32 + 1;
+            let dif = at as u16 + 1;
             let forwarding = ipcp.forwarding();
             if forwarding.address != 0 {
-                wanted.push(EntrySpec::new("destinations", "local").exact(dif).exact(forwarding.address));
+                wanted.push(entry::destinations::local(dif, forwarding.address));
             }
             for (address, by) in &forwarding.destinations {
                 let hops: BTreeSet<u16> =
                     by.iter().filter_map(|link| number(at, *link)).map(|n| n as u16 + 1).collect();
-                let entry = match (self.groups.get(&hops), hops.first()) {
-                    (Some(group), _) if hops.len() > 1 => EntrySpec::new("destinations", "multipath").arg(*group),
-                    (_, Some(hop)) => EntrySpec::new("destinations", "via").arg(*hop),
+                wanted.push(match (self.groups.get(&hops), hops.first()) {
+                    (Some(group), _) if hops.len() > 1 => entry::destinations::multipath(dif, *address, *group),
+                    (_, Some(hop)) => entry::destinations::via(dif, *address, *hop),
                     // The agent sends it on.
-                    (_, None) => EntrySpec::new("destinations", "local"),
-                };
-                wanted.push(entry.exact(dif).exact(*address));
+                    (_, None) => entry::destinations::local(dif, *address),
+                });
             }
         }
-        wanted.extend(queues(ipcps, thresholds));
+        wanted.extend(queues(ipcps, thresholds, entry::qos_queues::queue, entry::thresholds::mark_from));
         let tables: &[&str] = if self.selector.is_some() { &TABLES } else { &SLOT_TABLES };
         if self.selector.is_none() {
             wanted.extend(slots(self.groups.iter().filter(|(hops, _)| sets.contains(*hops))));
@@ -178,8 +181,8 @@ impl Tables {
             if let Some(table) = self.selector
                 && self.members.insert(member)
             {
-                let selector = self.control.profile("members")?;
-                let action: ActionCall = self.control.resolve_action(table, "use", &[BigUint::from(member)])?;
+                let selector = self.control.profile(object::MEMBERS)?;
+                let action: ActionCall = self.control.resolve_action(table, action::USE, &[BigUint::from(member)])?;
                 selector.insert_member(member.into(), action)?;
             }
         }
@@ -192,7 +195,7 @@ impl Tables {
             if let Some(table) = self.selector {
                 let members = set.iter().map(|hop| (u32::from(*hop), 1)).collect();
                 let group = Group { members, max_size: 0, counts_members: false };
-                self.control.profile("members")?.insert_group(number.into(), group)?;
+                self.control.profile(object::MEMBERS)?.insert_group(number.into(), group)?;
                 self.control[table].insert_target(key(number), 0, EntryTarget::Group(number.into()))?;
             }
             self.groups.insert(set.clone(), number);
@@ -206,7 +209,7 @@ impl Tables {
                 && let Some(table) = self.selector
             {
                 self.control[table].delete(&key(number), 0)?;
-                self.control.profile("members")?.delete_group(number.into())?;
+                self.control.profile(object::MEMBERS)?.delete_group(number.into())?;
             }
         }
         Ok(())
@@ -217,30 +220,31 @@ impl Tables {
 fn slots<'a>(groups: impl Iterator<Item = (&'a BTreeSet<u16>, &'a u16)>) -> Vec<EntrySpec> {
     let group = |(hops, group): (&BTreeSet<u16>, &u16)| {
         let (hops, group) = (hops.iter().copied().collect::<Vec<u16>>(), *group);
-        let entry = move |slot: u16| {
+        let entry = move |slot: u8| {
             let hop = hops[usize::from(slot) % hops.len()];
-            EntrySpec::new("groups", "use").exact(group).exact(slot).arg(hop)
+            hardware::entry::groups::r#use(group, slot, hop)
         };
         (0..SLOTS).map(entry)
     };
     groups.flat_map(group).collect()
 }
 
-/// The egress queues of QoS cubes, and from how many packets on PDUs are marked, by port. Layer management is not: nobody would see
-/// it.
-pub(crate) fn queues(ipcps: &[Ipcp], thresholds: &BTreeMap<u32, u32>) -> Vec<EntrySpec> {
+/// The egress queues of QoS cubes, and from how many packets on PDUs are marked, by port, as entries of a program's tables. Layer management is
+/// not marked: nobody would see it.
+pub(crate) fn queues(
+    ipcps: &[Ipcp],
+    thresholds: &BTreeMap<u32, u32>,
+    queue: fn(u16, u16, u8) -> EntrySpec,
+    mark_from: fn(u16, u8, u32) -> EntrySpec,
+) -> Vec<EntrySpec> {
     let mut wanted = Vec::new();
     for (at, ipcp) in ipcps.iter().enumerate() {
         for cube in ipcp.settings().qos.iter().filter(|cube| cube.priority > 0) {
-            let entry = EntrySpec::new("qos_queues", "queue").exact(at as u32 + 1).exact(cube.id);
-            wanted.push(entry.arg(u32::from(cube.priority)));
+            wanted.push(queue(at as u16 + 1, cube.id, cube.priority));
         }
     }
     for (port, packets) in thresholds {
-        for priority in 0..u32::from(MANAGEMENT_PRIORITY) {
-            let entry = EntrySpec::new("thresholds", "mark_from").exact(*port).exact(priority);
-            wanted.push(entry.arg(*packets));
-        }
+        wanted.extend((0..MANAGEMENT_PRIORITY).map(|priority| mark_from(*port as u16, priority, *packets)));
     }
     wanted
 }
@@ -267,6 +271,6 @@ mod tests {
         assert_eq!(hops.iter().map(|hop| uses(*hop)).collect::<Vec<_>>(), [22, 21, 21]);
         let control = crate::plane::hardware_control();
         Difference::between(&control, &SLOT_TABLES, &entries).unwrap().apply(&control).unwrap();
-        assert_eq!(control.table("groups").unwrap().entries().len(), entries.len());
+        assert_eq!(control.table(table::GROUPS).unwrap().entries().len(), entries.len());
     }
 }

@@ -1,8 +1,11 @@
 //! Compiles a P4 program's text to a pipeline in one call: parse, analyse, lint, lower, optimise, verify.
 
+mod bindings;
+
 use std::path::Path;
 use std::sync::Arc;
 
+pub use bindings::bindings;
 use hopwright_ir::hash_object::HashObject;
 use hopwright_ir::{Pipeline, verify};
 pub use hopwright_lower::Hashes;

@@ -47,7 +47,7 @@ impl BuiltIn {
 }
 
 /// Enums, controller headers, numbers and names, which the build script extracted from the program.
-#[allow(dead_code, unreachable_pub)]
+#[allow(clippy::too_many_arguments, dead_code, unreachable_pub)]
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/border_router.rs"));
 }

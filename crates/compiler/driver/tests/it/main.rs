@@ -2,6 +2,7 @@
 
 mod accepted;
 mod architecture_files;
+mod bindings;
 mod first_hour;
 mod portable;
 mod targets;

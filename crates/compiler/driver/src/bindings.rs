@@ -1,16 +1,30 @@
-//! Generates Rust constants from the P4 program: enums, controller headers, numbers, and names of tables, actions and
-//! extern objects. A name that the program does not have is an error when the agent is compiled.
+//! Generates Rust from a P4 program, for the agent that drives it: enums, controller headers, numbers, names of objects, and a function
+//! for each kind of table entry. What the program does not have is then an error when the agent is compiled.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use hopwright_ir::{ExternKind, Pipeline};
+use hopwright_ir::{Action, ExternKind, Key, MatchForm, Pipeline, Table};
 use hopwright_sema::hir::{Enum, Struct, Type, TypedProgram};
-use hopwright_syntax::Program;
 use hopwright_syntax::ast::{DeclKind, ExprKind};
+use hopwright_syntax::{Options, Program, SourceMap};
 
-/// The text of a Rust module.
-pub(crate) fn generate(program: &Program, typed: &TypedProgram, pipeline: &Pipeline) -> String {
+use crate::compile_text;
+
+/// The text of a Rust module for a program in memory. The crate it is part of depends on `hopwright-dataplane`, `hopwright-ir` and
+/// `num-bigint`.
+///
+/// # Panics
+/// If the program has errors, or a field of a controller header is not whole bytes.
+pub fn bindings(name: &str, text: &str, options: &Options) -> String {
+    let compiled = compile_text(name, text, options, true);
+    let report = compiled.report(false);
+    let (Some(pipeline), Some(typed)) = (compiled.pipeline, compiled.typed) else { panic!("{report}") };
+    // The syntax tree has the program's named constants.
+    generate(&hopwright_syntax::parse_text(&mut SourceMap::new(), name, text, options).0, &typed, &pipeline)
+}
+
+fn generate(program: &Program, typed: &TypedProgram, pipeline: &Pipeline) -> String {
     let mut out = String::from("// Generated from the P4 program by the build script.\n\n");
     constants(&mut out, program);
     for e in &typed.enums {
@@ -24,6 +38,8 @@ pub(crate) fn generate(program: &Program, typed: &TypedProgram, pipeline: &Pipel
     names(&mut out, "table", "Tables.", pipeline.tables.iter().map(|t| &t.name));
     names(&mut out, "action", "Actions.", pipeline.actions.iter().map(|a| &a.name));
     names(&mut out, "object", "Extern objects.", pipeline.externs.iter().map(|e| &e.name));
+    names(&mut out, "value_set", "Value sets.", pipeline.value_sets.iter().map(|s| &s.name));
+    entries(&mut out, pipeline);
     out.push_str("/// Cells of each indirect counter.\npub const COUNTER_SIZES: &[(&str, u64)] = &[\n");
     for object in &pipeline.externs {
         if let ExternKind::Counter { size, .. } = &object.kind {
@@ -109,13 +125,102 @@ fn names<'a>(out: &mut String, module: &str, doc: &str, names: impl Iterator<Ite
     let _ = writeln!(out, "/// {doc}\npub mod {module} {{");
     let mut seen = BTreeSet::new();
     for name in names {
-        let short = name.rsplit('.').next().unwrap_or(name);
+        let short = last_part(name);
         let constant = screaming_case(short);
-        if constant.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && seen.insert(constant.clone()) {
+        if is_name(&constant) && seen.insert(constant.clone()) {
             let _ = writeln!(out, "    /// `{name}`\n    pub const {constant}: &str = {short:?};");
         }
     }
     out.push_str("}\n\n");
+}
+
+/// A module for each table, with a function for each action that its entries can have. Its parameters are the keys, then the action's.
+fn entries(out: &mut String, pipeline: &Pipeline) {
+    out.push_str("/// Entries of tables.\npub mod entry {\n    use hopwright_dataplane::EntrySpec;\n");
+    let mut seen = BTreeSet::new();
+    for table in pipeline.tables.iter().filter(|table| !table.const_entries && table.match_keys().next().is_some()) {
+        let short = last_part(&table.name);
+        // Entries of a table with a selector lead to its members.
+        if table.implementation.is_some() || !is_name(short) || !seen.insert(short) {
+            continue;
+        }
+        let _ =
+            writeln!(out, "\n    /// `{}`\n    pub mod {} {{\n        use super::EntrySpec;", table.name, rust(short));
+        for action in table.actions.iter().filter(|action| !action.default_only) {
+            entry(out, table, &pipeline[action.action]);
+        }
+        out.push_str("    }\n");
+    }
+    out.push_str("}\n\n");
+}
+
+fn entry(out: &mut String, table: &Table, action: &Action) {
+    let (short, mut names, mut written) = (last_part(&action.name), BTreeSet::new(), String::new());
+    let mut parameters = Vec::new();
+    let mut parameter = |name: &str, kind: &str| {
+        let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        // A key and a parameter may have one name.
+        let name = if names.insert(name.clone()) { rust(&name) } else { format!("{name}_of_action") };
+        parameters.push(format!("{name}: {kind}"));
+        name
+    };
+    for Key { name, expr, kind } in table.match_keys() {
+        match kind.form() {
+            MatchForm::Value => {
+                let (kind, value) = number(expr.ty.width());
+                let name = parameter(last_part(name), kind);
+                let _ = write!(written, ".exact({})", value.replace('_', &name));
+            }
+            _ => {
+                let name = parameter(last_part(name), "hopwright_ir::WrittenMatch");
+                let _ = write!(written, ".key({name})");
+            }
+        }
+    }
+    for param in &action.params {
+        let (kind, value) = number(param.ty.width());
+        let name = parameter(&param.name, kind);
+        let _ = write!(written, ".arg({})", value.replace('_', &name));
+    }
+    let _ = writeln!(
+        out,
+        "        /// `{}`\n        pub fn {}({}) -> EntrySpec {{\n            EntrySpec::new({:?}, {short:?}){written}\n        }}",
+        action.name,
+        rust(short),
+        parameters.join(", "),
+        last_part(&table.name),
+    );
+}
+
+/// The Rust type of a value of this width, and how one becomes a number; `_` is the value.
+fn number(width: u32) -> (&'static str, &'static str) {
+    match width {
+        1 => ("bool", "u8::from(_)"),
+        ..=8 => ("u8", "_"),
+        9..=16 => ("u16", "_"),
+        17..=32 => ("u32", "_"),
+        33..=64 => ("u64", "_"),
+        65..=128 => ("u128", "_"),
+        _ => ("num_bigint::BigUint", "_"),
+    }
+}
+
+/// The name of a module, function or parameter.
+fn rust(name: &str) -> String {
+    const KEYWORDS: [&str; 18] = [
+        "as", "async", "await", "box", "dyn", "fn", "impl", "let", "loop", "match", "mod", "move", "mut", "pub", "ref",
+        "type", "use", "where",
+    ];
+    let name = screaming_case(name).to_lowercase();
+    if KEYWORDS.contains(&name.as_str()) { format!("r#{name}") } else { name }
+}
+
+fn last_part(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+fn is_name(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// `PATH_EXPIRED` as `PathExpired`.
