@@ -75,8 +75,8 @@ impl Match {
 /// Entries are equal if they are written alike: one that was read from a table has whole names and numbers.
 ///
 /// As text an entry is what follows `add` in a line of [`Control::configure`](crate::Control::configure), without keys that match
-/// anything: `MyIngress.ipv4_lpm hdr.ipv4.dst:10.0.0.0/8 MyIngress.forward(port:3)`. Entries that were read from a table have addresses
-/// where keys and parameters have 32, 48 or 128 bits.
+/// anything: `MyIngress.ipv4_lpm hdr.ipv4.dst:10.0.0.0/8 MyIngress.forward(port:3)`. Addresses are shown as they were given. Entries that were
+/// read from a table have addresses where keys and parameters have 32, 48 or 128 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     table: String,
@@ -412,26 +412,20 @@ impl From<i32> for Value {
     }
 }
 
-impl From<Ipv4Addr> for Value {
-    fn from(address: Ipv4Addr) -> Value {
-        Value::Number(u32::from(address).into())
-    }
+macro_rules! addresses {
+    ($($from:ty),*) => {
+        $(
+            /// The address as text, so that entries show it as one.
+            impl From<$from> for Value {
+                fn from(address: $from) -> Value {
+                    Value::Text(address.to_string())
+                }
+            }
+        )*
+    };
 }
 
-impl From<Ipv6Addr> for Value {
-    fn from(address: Ipv6Addr) -> Value {
-        Value::Number(u128::from(address).into())
-    }
-}
-
-impl From<IpAddr> for Value {
-    fn from(address: IpAddr) -> Value {
-        match address {
-            IpAddr::V4(address) => address.into(),
-            IpAddr::V6(address) => address.into(),
-        }
-    }
-}
+addresses!(Ipv4Addr, Ipv6Addr, IpAddr);
 
 /// A field of a digest.
 impl From<FieldValue> for Value {

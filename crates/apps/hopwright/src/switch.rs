@@ -17,7 +17,7 @@ pub struct SwitchBuilder {
     program: Program,
     engine: Engine,
     ports: Vec<(u32, PortSource)>,
-    cpu_port: Option<u32>,
+    cpu_port: Option<u16>,
     setup: Vec<Setup>,
     devices_by: Choice,
     #[cfg(feature = "p4runtime")]
@@ -77,14 +77,14 @@ impl SwitchBuilder {
     /// Adds a port with the number that the program knows it by, from 0 to 510: anything that implements
     /// [`Port`](crate::port::Port), or a [`Device`](crate::port#structs).
     #[must_use]
-    pub fn port(mut self, number: u32, port: impl Into<PortSource>) -> SwitchBuilder {
-        self.ports.push((number, port.into()));
+    pub fn port(mut self, number: u16, port: impl Into<PortSource>) -> SwitchBuilder {
+        self.ports.push((number.into(), port.into()));
         self
     }
 
     /// Packets that the program sends to this port are [packet-ins](Switch::packet_in). Without it they have no port and are dropped.
     #[must_use]
-    pub fn cpu_port(mut self, number: u32) -> SwitchBuilder {
+    pub fn cpu_port(mut self, number: u16) -> SwitchBuilder {
         self.cpu_port = Some(number);
         self
     }
@@ -134,7 +134,7 @@ impl SwitchBuilder {
         let devices = opened.devices();
         let mut builder = dataplane::SwitchBuilder::new(vdp).pools(opened.pools);
         if let Some(number) = self.cpu_port {
-            builder = builder.cpu_port(number);
+            builder = builder.cpu_port(number.into());
         }
         for (number, port) in opened.ports {
             builder = builder.port(number, port);
@@ -161,7 +161,7 @@ pub struct Switch {
     switch: Arc<dataplane::Switch>,
     control: Control,
     worker: Option<JoinHandle<()>>,
-    cpu_port: Option<u32>,
+    cpu_port: Option<u16>,
     _receiving: Receiving,
     #[cfg(feature = "p4runtime")]
     server: Option<crate::p4runtime::Server>,
@@ -172,7 +172,7 @@ pub struct Switch {
 #[non_exhaustive]
 pub struct PacketIn {
     /// The port that received it.
-    pub port: u32,
+    pub port: u16,
     /// The packet. It begins with the program's packet-in header (`@controller_header("packet_in")`), if it has one.
     pub bytes: Vec<u8>,
 }
@@ -200,7 +200,7 @@ impl Switch {
     /// The next packet that the program sent to the CPU port; waits for it for so long at most.
     pub fn packet_in(&self, timeout: Duration) -> Option<PacketIn> {
         let packet = self.switch.default_tenant().cpu().receive(timeout)?;
-        Some(PacketIn { port: packet.ingress_port(), bytes: packet.to_vec() })
+        Some(PacketIn { port: packet.ingress_port() as u16, bytes: packet.to_vec() })
     }
 
     /// Runs a packet through the program as if received at the CPU port. It begins with the program's packet-out header
@@ -210,7 +210,7 @@ impl Switch {
     /// There is no CPU port, or no room for the packet.
     pub fn packet_out(&self, packet: &[u8]) -> Result<(), PacketOutError> {
         let port = self.cpu_port.ok_or(PacketOutError::NoCpuPort)?;
-        Ok(self.switch.default_tenant().injector().packet_out(port, packet)?)
+        Ok(self.switch.default_tenant().injector().packet_out(port.into(), packet)?)
     }
 
     /// Sends a packet by a port, past the program. Ports come and go, so one that the switch does not have is no error: the packet is
@@ -218,8 +218,8 @@ impl Switch {
     ///
     /// # Errors
     /// There is no room for the packet.
-    pub fn transmit(&self, port: u32, packet: &[u8]) -> Result<(), PacketOutError> {
-        Ok(self.switch.default_tenant().injector().transmit(port, packet)?)
+    pub fn transmit(&self, port: u16, packet: &[u8]) -> Result<(), PacketOutError> {
+        Ok(self.switch.default_tenant().injector().transmit(port.into(), packet)?)
     }
 
     /// What the switch has counted, by port and in total.

@@ -139,12 +139,15 @@ fn values_are_numbers_addresses_and_texts() {
         runner.control().delete(&entry).unwrap();
     }
     let number = |value: Match| match value {
-        Match::Value(hopwright::Value::Number(number)) => number,
+        Match::Value(value) => value.to_number().unwrap(),
         other => panic!("{other:?}"),
     };
     assert_eq!(number(Ipv4Addr::new(10, 0, 0, 1).into()), Number::from(0x0a00_0001u32));
     assert_eq!(number(Ipv6Addr::LOCALHOST.into()), Number::from(1u32));
     assert_eq!(number(true.into()), Number::from(1u32));
+    let prefix = Match::prefix(Ipv4Addr::new(10, 0, 0, 0), 8);
+    let entry = Entry::new("t", "forward").key("dst", prefix).param("to", Ipv6Addr::LOCALHOST);
+    assert_eq!(entry.to_string(), "t dst:10.0.0.0/8 forward(to:::1)");
 }
 
 #[test]
