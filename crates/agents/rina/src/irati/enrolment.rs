@@ -56,7 +56,7 @@ pub(crate) enum Step {
 
 /// What else an attempt knows.
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct Details {
     /// The address that the enrollee has been given.
     address: u16,
     /// What M_STOP is answered with.
@@ -68,7 +68,7 @@ pub(crate) struct State {
 
 impl Enrolment for Irati {
     type Step = Step;
-    type State = State;
+    type Details = Details;
 
     const CONNECTING: Step = Step::Connecting;
     const CONNECTED: Step = Step::Connected;
@@ -153,13 +153,13 @@ impl Neighbour {
                 let info: EnrollmentInfo = message.value().unwrap_or_default();
                 let address = info.address.filter(|address| *address != 0).unwrap_or(local.address.into());
                 match u16::try_from(address).ok().filter(|address| *address != 0) {
-                    Some(address) => (attempt.state.address, attempt.step) = (address, Step::Started),
+                    Some(address) => (attempt.details.address, attempt.step) = (address, Step::Started),
                     None => self.give_up(local, "it gives an address of more than 16 bits, or none", now),
                 }
             }
             (op::CREATE | op::READ_R, Step::Started | Step::Reading) => {
                 if is(name::DATA_TRANSFER) {
-                    attempt.state.constants = true;
+                    attempt.details.constants = true;
                     let constants: Constants = message.value().ok()?;
                     if let Some(why) = constants.refuse() {
                         self.give_up(local, why, now);
@@ -181,20 +181,21 @@ impl Neighbour {
             }
             (op::STOP, Step::Started) => {
                 let info: EnrollmentInfo = message.value().ok()?;
-                (attempt.state.token, attempt.state.stop) = (info.token.unwrap_or_default(), message.invoke_id?);
+                (attempt.details.token, attempt.details.stop) = (info.token.unwrap_or_default(), message.invoke_id?);
                 // A member knows them.
-                match attempt.state.constants || local.address != 0 {
+                match attempt.details.constants || local.address != 0 {
                     true => self.stop(out),
                     false => self.ask(about(op::READ, name::DATA_TRANSFER), Step::Reading, out),
                 }
             }
             (op::START, Step::Stopped) if is(name::STATUS) => {
-                let who = objects::Neighbour::new(local.name, attempt.state.address, Some(attempt.state.token.clone()));
+                let who =
+                    objects::Neighbour::new(local.name, attempt.details.address, Some(attempt.details.token.clone()));
                 let answer =
                     Message { invoke_id: message.invoke_id, ..about(op::START_R, name::STATUS).with_value(&who) };
                 out.push(Effect::Send(mac, encode(&answer)));
-                if attempt.state.address != local.address {
-                    out.push(Effect::Enrolled(attempt.state.address));
+                if attempt.details.address != local.address {
+                    out.push(Effect::Enrolled(attempt.details.address));
                 }
                 self.establish(now, out);
             }
@@ -208,7 +209,7 @@ impl Neighbour {
     fn stop(&mut self, out: &mut Vec<Effect>) {
         let Some(attempt) = &mut self.attempt else { return };
         attempt.step = Step::Stopped;
-        let answer = Message { op_code: op::STOP_R, invoke_id: Some(attempt.state.stop), ..Message::default() };
+        let answer = Message { op_code: op::STOP_R, invoke_id: Some(attempt.details.stop), ..Message::default() };
         out.push(Effect::Send(attempt.mac, encode(&answer)));
     }
 
@@ -246,10 +247,11 @@ impl Neighbour {
                 let who: objects::Neighbour = message.value().ok()?;
                 let same = who.ap_name.as_deref() == Some(attempt.name.as_str())
                     && who.ap_instance.unwrap_or_default() == attempt.instance
-                    && who.ae_instance.unwrap_or_default() == attempt.state.token;
+                    && who.ae_instance.unwrap_or_default() == attempt.details.token;
                 match same {
                     true => {
-                        attempt.told = vec![objects::neighbours(op::CREATE, &[(&attempt.name, attempt.state.address)])];
+                        attempt.told =
+                            vec![objects::neighbours(op::CREATE, &[(&attempt.name, attempt.details.address)])];
                         self.establish(now, out);
                     }
                     false => self.give_up(local, "it is not who it was", now),
@@ -284,9 +286,9 @@ impl Neighbour {
             }
         };
         // Nobody has to guess it: it tells two answers apart.
-        attempt.state.token = u32::from(credential::number()).to_string();
-        attempt.state.address = address;
-        let (mac, token) = (attempt.mac, attempt.state.token.clone());
+        attempt.details.token = u32::from(credential::number()).to_string();
+        attempt.details.address = address;
+        let (mac, token) = (attempt.mac, attempt.details.token.clone());
         let answer = if new { answer.with_value(&EnrollmentInfo::new(address, String::new())) } else { answer };
         out.push(Effect::Send(mac, encode(&answer)));
         if new {

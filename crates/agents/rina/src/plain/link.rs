@@ -22,7 +22,7 @@ pub(crate) const FAILED: i32 = -1;
 pub(crate) trait Enrolment: Debug + Send + Sized {
     type Step: Copy + Debug + PartialEq + Send;
     /// What else an attempt knows.
-    type State: Debug + Default + Send;
+    type Details: Debug + Default + Send;
 
     /// The steps after M_CONNECT and after M_CONNECT_R.
     const CONNECTING: Self::Step;
@@ -81,7 +81,7 @@ pub(crate) struct Attempt<E: Enrolment> {
     since: Duration,
     /// Messages about objects, which are heard when the neighbour is up.
     pub told: Vec<Message>,
-    pub state: E::State,
+    pub details: E::Details,
 }
 
 /// The state of a link's other end.
@@ -133,8 +133,8 @@ impl<E: Enrolment> PlainLink<E> {
     }
 
     fn begin(&mut self, (name, instance): (Name, String), mac: Mac, step: E::Step, now: Duration) {
-        let (invoke_id, since, told, state) = (self.invoke_id, now, Vec::new(), E::State::default());
-        self.attempt = Some(Attempt { name, instance, mac, step, invoke_id, since, told, state });
+        let (invoke_id, since, told, details) = (self.invoke_id, now, Vec::new(), E::Details::default());
+        self.attempt = Some(Attempt { name, instance, mac, step, invoke_id, since, told, details });
     }
 
     /// Sends a request of the attempt, which goes on when the response comes.

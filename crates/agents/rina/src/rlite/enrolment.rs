@@ -45,7 +45,7 @@ pub(crate) enum Step {
 
 impl Enrolment for Rlite {
     type Step = Step;
-    type State = ();
+    type Details = ();
 
     const CONNECTING: Step = Step::Connecting;
     const CONNECTED: Step = Step::Connected;
