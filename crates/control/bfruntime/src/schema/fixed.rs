@@ -347,7 +347,7 @@ fn ports() -> Vec<Table> {
             Object::PortCounts,
             512,
             key("$DEV_PORT", 32),
-            COUNTS.iter().map(|(id, name, _)| field(*id, *name, Ty::Uint(64))).collect(),
+            COUNTS.iter().map(|(id, name, _)| field(*id, name, Ty::Uint(64))).collect(),
         ),
         named(
             PORT_HANDLES,

@@ -418,12 +418,12 @@ impl<'r> Request<'r> {
     }
 }
 
-/// The call of an action, with what was there before in the place of missing arguments.
+/// The call of an action. Arguments that are missing are those that were there before, or zero, as with Tofino's drivers.
 fn call(action: &crate::schema::Action, values: &Data<'_>, before: &[(u32, BigUint)]) -> Result<Call> {
     let one = |field: &Field| {
         let kept = || before.iter().find(|(id, _)| *id == field.id).map(|(_, value)| value.clone());
         let value = values.number(field)?.or_else(kept);
-        Ok((field.id, value.ok_or_else(|| invalid(format!("`{}` is missing", field.name)))?))
+        Ok((field.id, value.unwrap_or_default()))
     };
     Ok(Call { action: action.id, args: action.data.iter().map(one).collect::<Result<_>>()? })
 }
