@@ -25,6 +25,8 @@ use crate::failure::Failure;
 const ROUTES: usize = 1000;
 /// Frames that repeat.
 const FRAMES: u64 = 1024;
+/// Frames of each program that its traces are learned from.
+const PROFILED: usize = 512;
 /// The program's egress ports.
 const PORTS: std::ops::RangeInclusive<u32> = 1..=8;
 /// Where frames come in.
@@ -79,6 +81,7 @@ const CASES: &[Case] = &[
     Case { name: "eight", tenants: 8, sorting: Sorting::Mac, routes: ROUTES },
     Case { name: "thirty-two", tenants: 32, sorting: Sorting::Mac, routes: ROUTES },
     Case { name: "sixty-four", tenants: 64, sorting: Sorting::Mac, routes: ROUTES },
+    Case { name: "two hundred", tenants: 200, sorting: Sorting::Mac, routes: ROUTES },
 ];
 
 /// One measurement.
@@ -231,11 +234,14 @@ impl Rig {
 
     /// Compiles traces as a running switch does within seconds.
     fn compile_traces(&mut self) -> Result<(), Failure> {
-        for vdp in &self.programs {
-            vdp.start_profiling(FRAMES as usize / 2).map_err(Failure::message)?;
-            while vdp.is_profiling() {
+        self.programs.iter().try_for_each(|vdp| vdp.start_profiling(PROFILED)).map_err(Failure::message)?;
+        // Every tenant gets frames, so each ends.
+        while self.programs.iter().any(|vdp| vdp.is_profiling()) {
+            for _ in 0..ROUNDS {
                 self.worker.step();
             }
+        }
+        for vdp in &self.programs {
             vdp.respecialise().map_err(Failure::message)?;
         }
         Ok(())
@@ -289,12 +295,12 @@ fn address(tenant: usize) -> [u8; 6] {
     [2, 0, 0, 0, 1, tenant as u8]
 }
 
-/// Frames for all tenants, in no order.
+/// Frames for all tenants in turn, so that each gets its part of every burst. The routes of a tenant's frames are in no order.
 fn frames(tables: &dyn Tables, case: &Case, size: usize) -> Vec<Vec<u8>> {
     let to = |flow: u64| {
         let random = mix(flow ^ 0x7e4a_u64);
         let stray = case.sorting == Sorting::Strays && random >> 32 & 1 == 1;
-        let tenant = (random & 0xffff) as usize % case.tenants;
+        let tenant = flow as usize % case.tenants;
         if stray { [2, 0, 0, 0, 2, (random >> 40) as u8] } else { address(tenant) }
     };
     let frame = |flow: u64| {
