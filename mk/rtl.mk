@@ -1,6 +1,6 @@
 ### Hardware
 
-.PHONY: fpga-tools test-rtl formal-rtl synthesis-rtl test-rtl-long braccept-rtl
+.PHONY: fpga-tools test-rtl formal-rtl synthesis-rtl test-rtl-long test-corundum braccept-rtl
 
 ## fpga-tools: verilator, and yosys, nextpnr and solvers in a virtual environment
 fpga-tools:
@@ -31,6 +31,10 @@ test-rtl-long: braccept-rtl
 	HOPWRIGHT_STF=all HOPWRIGHT_SEEDS=0..500 HOPWRIGHT_PACKETS=500000 $(CARGO) test --workspace --profile bench --test it simulation -- --ignored
 	HOPWRIGHT_HARDWARE=1 python3 tests/rina/engines_test.py -k hardware
 	tests/rina/driven_test.py hardware
+
+## test-corundum: a design as the application block of the NIC Corundum, with its own simulation; CORUNDUM=CHECKOUT
+test-corundum: hopwright
+	tests/rtl/corundum.sh "$(CORUNDUM)"
 
 ## braccept-rtl: the reference's acceptance tool and a network with our data plane in simulated hardware
 # The network runs again with hardware that runs part of the program; then the cycles of packets back to back.
