@@ -126,9 +126,9 @@ pub fn report(
         Err(error) => return format!("{text}\n{}: {error}", folder.display()),
     };
     let file = match program {
-        Ok(text) => {
+        Ok(source) => {
             let file = folder.join("program.p4");
-            if let Err(error) = std::fs::write(&file, text) {
+            if let Err(error) = std::fs::write(&file, source) {
                 return format!("{text}\n{}: {error}", file.display());
             }
             file.display().to_string()
