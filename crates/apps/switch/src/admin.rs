@@ -185,7 +185,9 @@ fn answer(mut stream: UnixStream, tell: &Sender<Command>) -> io::Result<()> {
 pub(crate) fn carry_out(running: &mut Running, request: Request) -> Answer {
     let done = |result: Result<Vec<String>, SwitchError>| match result {
         Ok(changes) => {
-            tracing::info!("administrator: {}", in_a_line(&changes));
+            if !changes.is_empty() {
+                tracing::info!("administrator: {}", in_a_line(&changes));
+            }
             Ok(json!({ "changes": changes }))
         }
         Err(error) => Err(error.to_string()),
