@@ -111,6 +111,12 @@ impl From<&str> for SettingsError {
     }
 }
 
+impl From<String> for SettingsError {
+    fn from(what: String) -> SettingsError {
+        SettingsError(what)
+    }
+}
+
 /// Settings that have been read.
 pub trait Settings {
     /// Reads and checks the files that they name.
