@@ -133,7 +133,9 @@ impl<E: Enrolment> PlainLink<E> {
     }
 
     fn begin(&mut self, (name, instance): (Name, String), mac: Mac, step: E::Step, now: Duration) {
-        let (invoke_id, since, told, details) = (self.invoke_id, now, Vec::new(), E::Details::default());
+        // Who answers has asked nothing yet; messages have other numbers than 0.
+        let invoke_id = if step == E::CONNECTED { 0 } else { self.invoke_id };
+        let (since, told, details) = (now, Vec::new(), E::Details::default());
         self.attempt = Some(Attempt { name, instance, mac, step, invoke_id, since, told, details });
     }
 
