@@ -207,9 +207,11 @@ fn number(width: u32) -> (&'static str, &'static str) {
 
 /// The name of a module, function or parameter.
 fn rust(name: &str) -> String {
-    const KEYWORDS: [&str; 18] = [
-        "as", "async", "await", "box", "dyn", "fn", "impl", "let", "loop", "match", "mod", "move", "mut", "pub", "ref",
-        "type", "use", "where",
+    const KEYWORDS: [&str; 48] = [
+        "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else", "enum",
+        "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
+        "move", "mut", "override", "priv", "pub", "ref", "return", "static", "struct", "trait", "true", "try", "type",
+        "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
     ];
     let name = screaming_case(name).to_lowercase();
     if KEYWORDS.contains(&name.as_str()) { format!("r#{name}") } else { name }
