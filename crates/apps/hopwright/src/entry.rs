@@ -440,10 +440,10 @@ impl From<&FieldValue> for Value {
     }
 }
 
-/// An Ethernet address.
+/// An Ethernet address, as text like the others.
 impl From<[u8; 6]> for Value {
     fn from(bytes: [u8; 6]) -> Value {
-        Value::Number(Number::from_bytes_be(&bytes))
+        Value::Text(bytes.map(|byte| format!("{byte:02x}")).join(":"))
     }
 }
 

@@ -146,8 +146,8 @@ fn values_are_numbers_addresses_and_texts() {
     assert_eq!(number(Ipv6Addr::LOCALHOST.into()), Number::from(1u32));
     assert_eq!(number(true.into()), Number::from(1u32));
     let prefix = Match::prefix(Ipv4Addr::new(10, 0, 0, 0), 8);
-    let entry = Entry::new("t", "forward").key("dst", prefix).param("to", Ipv6Addr::LOCALHOST);
-    assert_eq!(entry.to_string(), "t dst:10.0.0.0/8 forward(to:::1)");
+    let entry = Entry::new("t", "forward").key("dst", prefix).key("mac", mac).param("to", Ipv6Addr::LOCALHOST);
+    assert_eq!(entry.to_string(), "t dst:10.0.0.0/8 mac:02:00:00:00:00:09 forward(to:::1)");
 }
 
 #[test]
