@@ -42,6 +42,18 @@ def wait_until(what, condition, patience=PATIENCE):
     return value
 
 
+def waited_for_cpu(pid):
+    """Seconds that a process's threads have waited for a CPU (schedstat in proc(5))."""
+    total = 0
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            total += int(task.read_text().split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            # The thread has ended.
+            continue
+    return total / 1e9
+
+
 def on_a_busy_machine(test):
     """A test that counts packets or measures a rate: a busy machine loses packets outside the switch, and is late. It passes if one
     of six attempts does; a fault of the switch fails them all."""
@@ -176,8 +188,7 @@ class Lab:
             # PACKET_STATISTICS, which begin anew with each call: packets, and those that were dropped.
             self.unread += struct.unpack("II", s.getsockopt(263, 6, 8))[1]
         rings = sum(int(value) for name, value in self.metrics().items() if 'reason="rx_' in name)
-        waited = sum(int(task.read_text().split()[1]) for task in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat"))
-        return devices + self.unread, rings, waited / 1e9
+        return devices + self.unread, rings, waited_for_cpu(self.process.pid)
 
     def metrics(self):
         """Values by name with labels."""
@@ -227,9 +238,12 @@ class Flow:
         """How many frames of these kinds were lost by the switch, or by nobody who counts. What a full ring has lost is the machine's as
         far as the switch has waited for a CPU."""
         lost = sum(self.sent[kind] - self.received.get(kind, 0) for kind in kinds)
+        # One that comes twice does not make up for one that is lost.
+        assert all(self.received.get(kind, 0) <= self.sent[kind] for kind in kinds), f"{self.received} of {self.sent}"
         outside, rings, waited = (now - then for now, then in zip(self.lab.lost_elsewhere(), self.elsewhere))
         rate = sum(self.sent.values()) / (time.monotonic() - self.begun)
-        return max(0, lost - outside - min(rings, int(waited * rate) + 1))
+        # Threads that have ended are not counted any more.
+        return max(0, lost - outside - min(rings, int(max(0.0, waited) * rate) + 1))
 
     def _send(self):
         due = time.monotonic()
