@@ -95,8 +95,12 @@ def waited(world: World) -> float:
     """Seconds that the router's threads which forward packets and follow carriers have waited for a CPU until now."""
     total = 0
     for task in pathlib.Path(f"/proc/{world.process.pid}/task").iterdir():
-        if (task / "comm").read_text().startswith(FORWARDING):
-            total += int((task / "schedstat").read_text().split()[1])
+        try:
+            if (task / "comm").read_text().startswith(FORWARDING):
+                total += int((task / "schedstat").read_text().split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            # The thread has ended.
+            continue
     return total / 1e9
 
 
