@@ -173,15 +173,24 @@ def full_queue(lab: Lab, checks: Checks) -> None:
         """How long at most a router has waited for a CPU until now."""
         return max(waited_for_cpu(router.pid) for router in routers)
 
-    def steady() -> bool:
-        """Floods the link for three seconds. BFD may also notice that a router has had no time, from which nothing can be concluded."""
+    def steady() -> bool | None:
+        """Floods the link for three seconds. BFD may also notice that a router has had no time, from which nothing can be concluded: None."""
         checks.comes("the link is up at both ends", lambda: [total(page, "router_interface_up") for page in pages()],
                      lambda up: up == [1, 1])
         before, idle, due, end = changes(), waited(), time.monotonic(), time.monotonic() + 3
         while time.monotonic() < end:
             out.sendto(frame, (ROUTER, 30042))
             due = pace(due, 1 / 500)
-        return changes() == before or waited() - idle > BFD_PATIENCE
+        if changes() == before:
+            return True
+        return None if waited() - idle > BFD_PATIENCE else False
+
+    def undisturbed() -> bool:
+        """Whether an attempt shows it, or nothing can be concluded from any."""
+        attempts = []
+        while True not in attempts and len(attempts) < 5:
+            attempts.append(steady())
+        return True in attempts or False not in attempts
 
     try:
         for router in routers:
@@ -189,7 +198,7 @@ def full_queue(lab: Lab, checks: Checks) -> None:
         frame = packet(hop_key(ours.parent / "keys" / "master0.key"), 0, 1, bytes(900), source=("1-ff00:0:110", NAT_OUTSIDE),
                        destination=("1-ff00:0:111", "10.7.0.9"))
         out = udp_socket(lab.nat, NAT_OUTSIDE, 31002)
-        checks.that("BFD does not notice that a queue is full", any(steady() for _ in range(5)), changes())
+        checks.that("BFD does not notice that a queue is full", undisturbed(), changes())
         checks.comes("the queue was full: dropped", dropped, lambda count: count > 100)
         out.close()
     finally:
