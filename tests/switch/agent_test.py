@@ -46,7 +46,7 @@ class Agent(unittest.TestCase):
 
     def counts(self, lab, what, least):
         """Agents are counted a moment after they have answered."""
-        wait_until(f"{least} {what}", lambda: float(lab.metrics()[f'hopwright_{what}_total{{tenant="arp"}}']) >= least)
+        wait_until(f"{least} {what}", lambda: float(lab.metrics().get(f'hopwright_{what}_total{{tenant="arp"}}', 0)) >= least)
 
     def test_as_a_tenant(self):
         lab = Lab(TENANT, devices=1, command=(RESPONDER, "switch"))

@@ -90,7 +90,7 @@ class Tenants(unittest.TestCase):
             # No tenant's: dropped and counted.
             for frame in (tagged(30, 9), ethernet("0200000001ff", "020000000009", 0x0800, bytes(46))):
                 switch.send(0, frame)
-            wait_until("both are counted", lambda: switch.metrics()["hopwright_no_tenant_packets_total"] == "2")
+            wait_until("both are counted", lambda: switch.metrics().get("hopwright_no_tenant_packets_total") == "2")
             self.assertIsNone(switch.receive(1, 0.5))
             metrics = switch.metrics()
             for name in FRAMES:
