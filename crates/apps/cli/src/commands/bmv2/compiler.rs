@@ -41,8 +41,8 @@ Compiles P4-16 for BMv2's switches and for Tofino, which Hopwright replaces. It 
   --version                      print the version
 
 The JSON file is for Hopwright's switches: it has the P4 program in it, and of BMv2's format what tools read names from.
-docs/from-bmv2.md says what differs. For Tofino the folder has PROGRAM.conf, bf-rt.json, and the program as PIPELINE/tofino.bin,
-which `hopwright as bf_switchd` runs; docs/tofino.md says more.
+docs/from-bmv2.md says what differs. For Tofino the folder has PROGRAM.conf, bf-rt.json, and the program as PIPELINE/tofino.bin
+(tofino2.bin for a Tofino 2), which `hopwright as bf_switchd` runs; docs/tofino.md says more.
 ";
 
 /// How a compiler ends.
