@@ -159,7 +159,7 @@ const TX_MHZ: u32 = 125;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
     /// It is no TOML, or a field is missing or unknown.
-    #[error("{0}")]
+    #[error(transparent)]
     File(#[from] toml::de::Error),
     /// A field has a value that no board can have.
     #[error("`{field}` is {value}; it must be {expected}")]
