@@ -286,7 +286,7 @@ class Thousand(unittest.TestCase):
             tenants = "".join(tenant(number) for number in range(1, TENANTS + 1))
             begun = time.monotonic()
             lab.write(tenant(TENANTS + 1) + tenants + SERVICES)
-            self.assertIn(f"t{TENANTS} added", lab.reload())
+            self.assertIn(f"{TENANTS} changes: tenant t1 added", lab.reload())
             started = time.monotonic() - begun
             listed = json.loads(lab.tenant("list", "--json"))
             self.assertEqual(len(listed), TENANTS + 1)
@@ -307,7 +307,7 @@ class Thousand(unittest.TestCase):
             print(f"{TENANTS} tenants were added in {started:.1f} s; each has {each / MIB:.2f} MiB, and is charged {held / MIB:.2f}", file=sys.stderr)
             self.assertLess(each, MOST)
             lab.write(tenant(TENANTS + 1) + SERVICES)
-            self.assertIn(f"t{TENANTS} removed", lab.reload())
+            self.assertIn(f"{TENANTS} changes: tenant t1 removed", lab.reload())
             left = lambda: (rss(lab.process) - alone) / TENANTS
             wait_until("the process has given it back", lambda: left() < each / 4)
             print(f"removed again, {left() / 1024:.0f} KiB of each are left", file=sys.stderr)
