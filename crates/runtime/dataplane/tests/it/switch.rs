@@ -1,6 +1,7 @@
 //! A switch end to end: ports, program, tables, CPU port, injection, counts. Every case runs on both engines.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ const BOTH: [EngineKind; 2] = [EngineKind::Interp, EngineKind::Jit];
 pub(crate) struct Wire {
     to_receive: Arc<Mutex<VecDeque<Vec<u8>>>>,
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
+    /// Whether the port's intake is closed.
+    closed: Arc<AtomicBool>,
 }
 
 impl Wire {
@@ -43,12 +46,16 @@ impl Port for TestPort {
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
         let mut queue = self.0.to_receive.lock().unwrap();
         let mut count = 0;
-        while count < limit {
+        while count < limit && !self.0.closed.load(Ordering::Relaxed) {
             let Some(bytes) = queue.pop_front() else { break };
             batch.push(pool.take_filled(&bytes).unwrap());
             count += 1;
         }
         count
+    }
+
+    fn set_intake(&mut self, open: bool) {
+        self.0.closed.store(!open, Ordering::Relaxed);
     }
 
     fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
