@@ -325,11 +325,13 @@ impl<'a> Analyser<'a> {
         Some(t)
     }
 
-    /// Whether a parameter of a constructor, such as a size, has the bits that a number needs; reports an error if not.
+    /// Whether a parameter of an extern object's constructor, such as a size, has the bits that a number needs; reports an error if not.
+    /// What parsers and controls are made with loses its upper bits with a warning, as everywhere.
     fn check_range(&mut self, sig: &Sig, p: &ParamSig, want: &Ty, t: &Typed) -> bool {
         let number = self.defs.strip_newtype(want);
         let (Some(Value::Int(i)), Ty::InfInt, Some(width)) = (&t.value, &t.ty, number.width()) else { return true };
-        if i.bits() <= u64::from(width) {
+        let mut constructors = self.defs.externs.iter().flat_map(|e| &e.constructors);
+        if i.bits() <= u64::from(width) || constructors.all(|c| c.span != sig.span) {
             return true;
         }
         let (lowest, highest) = match number {

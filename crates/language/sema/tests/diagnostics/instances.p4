@@ -24,7 +24,7 @@ control user(inout A h, in bit<8> x) {
     with() w0;                  //~ E0304
     with((bit<32>) x) wx;       //~ E0400
     with(0xffff_ffff) widest;
-    with(1 << 40) too_wide;     //~ E0402
+    with(1 << 40) too_wide;     //~ W0002
     Obj(1 << 40) too_many;      //~ E0402
     Signed(-8) lowest;
     Signed(-17) too_low;        //~ E0402
