@@ -112,13 +112,16 @@ class Browser:
         return self.wait(lambda: part in self.text(selector) and self.text(selector), f"`{selector}` has no `{part}`")
 
     def click(self, selector, text=""):
-        """Clicks the first element that is shown and contains a text."""
+        """Clicks the first element that is shown and contains a text.
+
+        The page may move it meanwhile, so that another one is clicked: a button to be pressed is clicked until it is."""
         def clicked():
             for element in self.all(selector):
                 if text in (element.text or element.accessible_name) and element.is_displayed() and element.is_enabled():
                     self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+                    to_press = element.get_attribute("aria-pressed") == "false"
                     element.click()
-                    return True
+                    return not to_press or element.get_attribute("aria-pressed") == "true"
             return False
         self.wait(clicked, f"`{selector}` with `{text}` cannot be clicked")
 
