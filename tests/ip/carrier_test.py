@@ -20,11 +20,12 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/interop"), str(pathlib.Path(__file__).resolve().parent)]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/interop"), str(pathlib.Path(__file__).resolve().parent)]
 from differential.packets import frame, ipv4  # noqa: E402
 from differential.world import World  # noqa: E402
 from lab.netns import LabError, remove_all, require_root  # noqa: E402
 from lab.process import unwind_on_signals, wait_until  # noqa: E402
+from schedstat import waited_for_cpu  # noqa: E402
 
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
@@ -93,15 +94,7 @@ def measure(world: World, side, device: str, rate: int) -> tuple[float, int]:
 
 def waited(world: World) -> float:
     """Seconds that the router's threads which forward packets and follow carriers have waited for a CPU until now."""
-    total = 0
-    for task in pathlib.Path(f"/proc/{world.process.pid}/task").iterdir():
-        try:
-            if (task / "comm").read_text().startswith(FORWARDING):
-                total += int((task / "schedstat").read_text().split()[1])
-        except (FileNotFoundError, ProcessLookupError):
-            # The thread has ended.
-            continue
-    return total / 1e9
+    return waited_for_cpu(world.process.pid, FORWARDING)
 
 
 def has_routes(world: World, routes: int) -> bool:

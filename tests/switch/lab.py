@@ -18,8 +18,9 @@ import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.append(str(ROOT / "tests/p4runtime"))
+sys.path += [str(ROOT / "tests/p4runtime"), str(ROOT / "tests")]
 
+from schedstat import waited_for_cpu  # noqa: E402
 from switch import HOPWRIGHT, PATIENCE, ethernet, ip, ipv4, veth, wait_for_links  # noqa: E402, F401
 
 P4RUNTIME = "127.0.0.1:9559"
@@ -40,18 +41,6 @@ def wait_until(what, condition, patience=PATIENCE):
         assert time.monotonic() < deadline, f"not in time: {what}"
         time.sleep(0.02)
     return value
-
-
-def waited_for_cpu(pid):
-    """Seconds that a process's threads have waited for a CPU (schedstat in proc(5))."""
-    total = 0
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        try:
-            total += int(task.read_text().split()[1])
-        except (FileNotFoundError, ProcessLookupError):
-            # The thread has ended.
-            continue
-    return total / 1e9
 
 
 def on_a_busy_machine(test):

@@ -9,6 +9,7 @@ counters before and after, and leaves to the router what nobody else has lost.
 from __future__ import annotations
 
 import json
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ from typing import Callable
 from .netns import Namespace
 from .process import Process
 from .scion import Tally
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from schedstat import waited_for_cpu  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -83,17 +87,6 @@ def _socket_drops(namespace: Namespace) -> int:
     text = namespace.run("cat", "/proc/net/snmp").stdout
     names, values = (line.split() for line in text.splitlines() if line.startswith("Udp:"))
     return int(values[names.index("RcvbufErrors")])
-
-
-def waited_for_cpu(pid: int) -> float:
-    """Seconds that a process's threads have waited for a CPU (schedstat in proc(5))."""
-    total = 0
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            total += int((task / "schedstat").read_text().split()[1])
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return total / 1e9
 
 
 class Ledger:
