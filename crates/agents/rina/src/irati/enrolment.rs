@@ -31,7 +31,7 @@ use crate::neighbour::{Admit, Effect, Local};
 use crate::plain::{Enrolment, FAILED, PlainLink};
 
 /// Messages about objects that are kept until enrollment is over.
-const MOST_TOLD: usize = 64;
+const MOST_DEFERRED: usize = 64;
 
 /// The state of a link's other end.
 pub(crate) type Neighbour = PlainLink<Irati>;
@@ -172,8 +172,8 @@ impl Neighbour {
                             format!("QoS cubes of {} are not here, or otherwise: {}", attempt.name, others.join(", "));
                         self.log(local, line, now);
                     }
-                } else if attempt.told.len() < MOST_TOLD {
-                    attempt.told.push(Message { op_code: op::CREATE, ..message.clone() });
+                } else if attempt.deferred.len() < MOST_DEFERRED {
+                    attempt.deferred.push(Message { op_code: op::CREATE, ..message.clone() });
                 }
                 if self.attempt.as_ref().is_some_and(|attempt| attempt.step == Step::Reading) && answers {
                     self.stop(out);
@@ -250,7 +250,7 @@ impl Neighbour {
                     && who.ae_instance.unwrap_or_default() == attempt.details.token;
                 match same {
                     true => {
-                        attempt.told =
+                        attempt.deferred =
                             vec![objects::neighbours(op::CREATE, &[(&attempt.name, attempt.details.address)])];
                         self.establish(now, out);
                     }

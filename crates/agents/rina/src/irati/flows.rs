@@ -190,7 +190,7 @@ pub(crate) struct Exchange {
     directory: Directory,
     /// What is sent to a member whose message nothing here can do: a request, or the answer to one that has been given up.
     refusal: Option<Vec<u8>>,
-    /// The log has said that a request was refused.
+    /// A refused request was logged already.
     complained: bool,
 }
 

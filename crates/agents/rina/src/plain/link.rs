@@ -1,6 +1,6 @@
 //! The neighbour at the other end of a link, in the dialects of others: its station, found by ARP, one session with signs of life, and one
 //! enrollment at a time. Nothing is sent again: an attempt in which a message is lost ends after some time, whatever else the neighbour says
-//! meanwhile, and the next one begins. What is said between M_CONNECT_R and the end of an enrollment is the dialect's.
+//! meanwhile, and the next one begins. Each dialect has its own messages between M_CONNECT_R and the end of an enrollment.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(crate) trait Enrolment: Debug + Send + Sized {
     fn keepalive(local: &Local<'_>) -> [Message; 2];
     /// Whether a message of a neighbour that is up says nothing that matters here.
     fn ignores(message: &Message) -> bool;
-    /// Whether a neighbour is told that an attempt has ended at this step.
+    /// Whether M_RELEASE is sent to the neighbour when an attempt ends at this step.
     fn releases(step: Self::Step) -> bool;
 
     /// Takes the next message of an attempt, which answers its last request or not. False: it does not belong there.
@@ -79,8 +79,8 @@ pub(crate) struct Attempt<E: Enrolment> {
     /// Of the request that waits for its response.
     invoke_id: i32,
     since: Duration,
-    /// Messages about objects, which are heard when the neighbour is up.
-    pub told: Vec<Message>,
+    /// Messages about objects that came early: they are processed when the neighbour is up.
+    pub deferred: Vec<Message>,
     pub details: E::Details,
 }
 
@@ -135,8 +135,8 @@ impl<E: Enrolment> PlainLink<E> {
     fn begin(&mut self, (name, instance): (Name, String), mac: Mac, step: E::Step, now: Duration) {
         // Who answers has asked nothing yet; messages have other numbers than 0.
         let invoke_id = if step == E::CONNECTED { 0 } else { self.invoke_id };
-        let (since, told, details) = (now, Vec::new(), E::Details::default());
-        self.attempt = Some(Attempt { name, instance, mac, step, invoke_id, since, told, details });
+        let (since, deferred, details) = (now, Vec::new(), E::Details::default());
+        self.attempt = Some(Attempt { name, instance, mac, step, invoke_id, since, deferred, details });
     }
 
     /// Sends a request of the attempt, which goes on when the response comes.
@@ -159,12 +159,12 @@ impl<E: Enrolment> PlainLink<E> {
 
     /// Ends the attempt with a session.
     pub(crate) fn establish(&mut self, now: Duration, out: &mut Vec<Effect>) {
-        let Some(Attempt { name, mac, told, .. }) = self.attempt.take() else { return };
+        let Some(Attempt { name, mac, deferred, .. }) = self.attempt.take() else { return };
         self.end(out);
         self.refusal = None;
         self.counts.ups += 1;
         out.push(Effect::Up(name.clone()));
-        out.extend(told.into_iter().map(Effect::Message));
+        out.extend(deferred.into_iter().map(Effect::Message));
         self.session = Some(Session { name, mac, heard: now, kept_alive: now });
     }
 

@@ -174,7 +174,7 @@ impl Worker {
 
     /// Brings every packet that workers have taken in, and what the control plane has sent, to where it goes: packets that wait for the
     /// rates of egress queues leave at these for a tenth of a second, and then as fast as devices take them, for as long at most. To be
-    /// called while the workers do not run. `agent` moves what waits for it, and says whether that was anything.
+    /// called while these workers do no other rounds. `agent` moves what waits for it, and says whether that was anything.
     pub fn finish(workers: &mut [Worker], mut agent: impl FnMut() -> bool) {
         let set_hurry = |workers: &mut [Worker], hurry| {
             workers.iter_mut().flat_map(|worker| &mut worker.queues).for_each(|queue| queue.port.set_hurry(hurry));
