@@ -53,13 +53,12 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
-
-from lab.netns import End, LabError, Namespace, Offloads, remove_all, require_root, veth  # noqa: E402
-from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
-from lab.reference import copy_tree, module_dir, tool  # noqa: E402
-from lab.router import RouterKind, wait_ready  # noqa: E402
-from replay import HEADERS  # noqa: E402
+from lab.command import LabError, wait_until
+from lab.netns import End, Namespace, Offloads, remove_all, require_root, veth
+from lab.process import Process, unwind_on_signals
+from lab.reference import copy_tree, module_dir, tool
+from lab.router import RouterKind, wait_ready
+from replay import HEADERS
 
 CASES = ("in", "out", "in_transit", "out_transit", "br_transit")
 # The generator's label of a link, the router's address, the made-up MAC address

@@ -29,7 +29,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from lab.command import ROOT
+
 SENDERS, OUT = 8, 9
 RINA, DATA, CONGESTION = 0xD1F0, 0x80, 0x01
 FRAME = 1000

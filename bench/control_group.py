@@ -7,10 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
-
-from lab.netns import LabError  # noqa: E402
-from lab.process import die_with_parent  # noqa: E402
+from lab.command import LabError
+from lab.process import die_with_parent
 
 
 class ControlGroup:

@@ -49,12 +49,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "interop"))
-
-from lab.netns import End, LabError, Namespace, Offloads, remove_all, require_root, veth  # noqa: E402
-from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
-from lab.router import hopwright_binary  # noqa: E402
+from lab.command import ROOT, LabError, wait_until
+from lab.netns import End, Namespace, Offloads, remove_all, require_root, veth
+from lab.process import Process, unwind_on_signals
+from lab.router import hopwright_binary
 
 MAC = {"in": "02:00:00:00:00:01", "out": "02:00:00:00:00:02", "from": "02:00:00:00:01:01", "to": "02:00:00:00:01:02"}
 NEXT_HOP = "10.0.1.2"

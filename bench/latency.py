@@ -27,16 +27,15 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import brload  # noqa: E402
-from brload import CASES, EGRESS, INGRESS  # noqa: E402
-from control_group import ControlGroup, Hogs  # noqa: E402
-from lab.netns import LabError, require_root  # noqa: E402
-from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
-from lab.router import RouterKind, wait_ready  # noqa: E402
-from overload import LEARNING, Overload  # noqa: E402
-from replay import MARK, PACKET_QDISC_BYPASS, SOL_PACKET, Arrivals, stored  # noqa: E402
+import brload
+from brload import CASES, EGRESS, INGRESS
+from control_group import ControlGroup, Hogs
+from lab.command import LabError, wait_until
+from lab.netns import require_root
+from lab.process import Process, unwind_on_signals
+from lab.router import RouterKind, wait_ready
+from overload import LEARNING, Overload
+from replay import MARK, PACKET_QDISC_BYPASS, SOL_PACKET, Arrivals, stored
 
 ROUTERS = ["reference", "hopwright+ports=af_xdp", "hopwright+ports=af_packet"]
 RATES = "100,1000,20000,60000"

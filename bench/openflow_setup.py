@@ -22,12 +22,9 @@ import struct
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests/openflow"))
-
-from lab import Hopwright, Lab, OpenVSwitch, ethernet, eventually, ipv4, mac, udp  # noqa: E402
+from lab.command import wait_until
+from lab.openflow import Hopwright, Lab, OpenVSwitch, ethernet, ipv4, mac, udp
 
 SWITCHES = {"hopwright": Hopwright, "openvswitch": OpenVSwitch}
 TARGET = "02:00:00:00:00:02"
@@ -66,7 +63,7 @@ def measure(name: str, flows: int) -> dict[str, object]:
     with Lab(SWITCHES[name], versions="1.3", applications=["simple_switch_13"]) as lab:
         one, two, _ = lab.hosts
         # The application learns where the target is.
-        eventually(lab.logs, lambda: two.ping(one, check=False), 20)
+        wait_until(lab.logs, lambda: two.ping(one, check=False), 20)
         receiver = Receiver(two)
         times: tuple[list[int], list[int]] = ([], [])
         lost = 0

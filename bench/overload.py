@@ -25,16 +25,15 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import brload  # noqa: E402
-from brload import CASES, EGRESS, INGRESS, LINKS, Bench  # noqa: E402
-from control_group import ControlGroup  # noqa: E402
-from lab.netns import LabError, Namespace, require_root  # noqa: E402
-from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
-from lab.reference import tool  # noqa: E402
-from lab.router import RouterKind, hopwright_binary, read_stats, wait_ready  # noqa: E402
-from replay import Arrivals  # noqa: E402
+import brload
+from brload import CASES, EGRESS, INGRESS, LINKS, Bench
+from control_group import ControlGroup
+from lab.command import LabError, wait_until
+from lab.netns import Namespace, require_root
+from lab.process import Process, unwind_on_signals
+from lab.reference import tool
+from lab.router import RouterKind, hopwright_binary, read_stats, wait_ready
+from replay import Arrivals
 
 STREAMS = 840
 # Offered load in units of the router's best rate.

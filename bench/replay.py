@@ -14,10 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
-
-from lab.netns import Namespace  # noqa: E402
-from lab.scion import attach_filter, socket_in  # noqa: E402
+from lab.netns import Namespace
+from lab.scion import attach_filter, socket_in
 
 ETH_P_ALL = 3
 SOL_PACKET, PACKET_QDISC_BYPASS, PACKET_IGNORE_OUTGOING = 263, 20, 23

@@ -31,8 +31,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from forwarding import MAC, NEXT_HOP, ROOT, Lab, Linux, frame
-from lab.netns import LabError, require_root
-from lab.process import unwind_on_signals, wait_until
+from lab.command import LabError, wait_until
+from lab.netns import require_root
+from lab.process import unwind_on_signals
 from lab.router import hopwright_binary
 
 LENGTHS = (250, 494, 738, 982, 1226, 1470)

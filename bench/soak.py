@@ -45,15 +45,13 @@ import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
-
-from control_group import ControlGroup  # noqa: E402
-from lab.netns import End, LabError, Namespace, Offloads, remove_all, require_root, veth  # noqa: E402
-from lab.process import PATIENCE, Process, unwind_on_signals, wait_until  # noqa: E402
-from lab.reference import copy_tree, module_dir, tool  # noqa: E402
-from lab.router import RouterKind, read_stats, wait_ready  # noqa: E402
-from lab.scion import (  # noqa: E402
-    Stream, attach_filter, hop_key, of_next_header, transit, udp_socket)
+from control_group import ControlGroup
+from lab.command import PATIENCE, LabError, wait_until
+from lab.netns import End, Namespace, Offloads, remove_all, require_root, veth
+from lab.process import Process, unwind_on_signals
+from lab.reference import copy_tree, module_dir, tool
+from lab.router import RouterKind, read_stats, wait_ready
+from lab.scion import Stream, attach_filter, hop_key, of_next_header, transit, udp_socket
 
 # As in brload.py: label, the router's address, the generator's MAC address, an address to ask from.
 LINKS = {

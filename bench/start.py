@@ -29,13 +29,12 @@ import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
-
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth  # noqa: E402
-from lab.process import unwind_on_signals  # noqa: E402
-from lab.reference import tool  # noqa: E402
-from lab.router import hopwright_binary  # noqa: E402
-from lab.scion import hop_key, transit, udp_socket  # noqa: E402
+from lab.command import LabError
+from lab.netns import End, Namespace, remove_all, require_root, veth
+from lab.process import unwind_on_signals
+from lab.reference import tool
+from lab.router import hopwright_binary
+from lab.scion import hop_key, transit, udp_socket
 
 PREFIX = f"hws{os.getpid()}-"
 PORT = 50000

@@ -28,7 +28,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from lab.command import ROOT
+
 VENV = ROOT / "tests/p4runtime/.venv-finsy/bin/python"
 PLATFORM = ROOT / "p4/switchblade/platform.p4"
 STEPS = ("insert", "flush", "rewrite", "modify")

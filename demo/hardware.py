@@ -7,13 +7,12 @@ import json
 import re
 import subprocess
 
-from lab.netns import LabError
-from lab.reference import REPOSITORY
+from lab.command import ROOT, LabError
 from lab.router import hopwright_binary
 from network import Network
 from page import Page, number, total
 
-PROGRAM = REPOSITORY / "p4/scion/border_router.p4"
+PROGRAM = ROOT / "p4/scion/border_router.p4"
 # Kinds of engines by the beginning of their names; all others are ciphers.
 KINDS = (("fetch ", "fetches from the packet"), ("table ", "tables"), ("counter ", "counters"),
          ("register ", "registers"), ("hash ", "checksums"), ("", "AES ciphers"))

@@ -15,15 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
-
-from lab.netns import End, LabError, Namespace, remove_all, veth  # noqa: E402
-from lab.process import PATIENCE, Process, wait_until  # noqa: E402
-from lab.reference import tool  # noqa: E402
-from lab.router import RouterKind, read_stats, wait_ready  # noqa: E402
-
-import plan as planning  # noqa: E402
-from plan import THREE_ASES, As, Plan, Route, Router  # noqa: E402
+import plan as planning
+from lab.command import PATIENCE, LabError, wait_until
+from lab.netns import End, Namespace, remove_all, veth
+from lab.process import Process
+from lab.reference import tool
+from lab.router import RouterKind, read_stats, wait_ready
+from plan import THREE_ASES, As, Plan, Route, Router
 
 PREFIX = "hopwright-"
 

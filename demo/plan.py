@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from lab.netns import LabError
+from lab.command import LabError
 from lab.reference import tool
 
 ISD = 1

@@ -8,10 +8,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "tests/rina"))
-
-from leaf_spine import HOSTS, LEAVES, SPINES, Fabric, Failed, wait_for
+from lab.command import Failed, wait_for
+from lab.leaf_spine import HOSTS, LEAVES, SPINES, Fabric
 
 
 def say(text=""):

@@ -18,11 +18,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from network import PREFIX, Network, lock_of  # First: it makes `lab` importable.
-from lab.netns import LabError, remove_all, require_root
+from lab.command import LabError
+from lab.netns import remove_all, require_root
 from lab.process import unwind_on_signals
 from lab.reference import tool
 from lab.router import RouterKind
+from network import PREFIX, Network, lock_of
 from story import tell
 
 

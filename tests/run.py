@@ -23,8 +23,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "interop"))
-from lab.process import die_with_parent, unwind_on_signals  # noqa: E402
+from lab.process import die_with_parent, unwind_on_signals
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "test-logs"

@@ -27,8 +27,7 @@ import tempfile
 import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-import machine  # noqa: E402
+from lab import machine
 
 MODULES = ("virtio_pci", "virtio_net", "9pnet_virtio", "9p")
 # Libraries that the command needs, as Debian's sysroot has them.

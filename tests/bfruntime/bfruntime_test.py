@@ -9,8 +9,8 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "p4runtime"))
-from switch import Switch, ethernet, ip, ipv4  # noqa: E402
+from lab.netns import ip
+from lab.switch import Switch, ethernet, ipv4
 
 if public := os.environ.get("BFRT_CLIENT"):
     sys.path.insert(0, public)

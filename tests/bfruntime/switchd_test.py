@@ -10,7 +10,8 @@ import unittest
 
 import bfruntime_test as base
 from bfruntime_test import ALL, HOST, PATIENCE, PROGRAM, gc
-from switch import HOPWRIGHT, PORTS, Switch, ethernet
+from lab.command import HOPWRIGHT
+from lab.switch import PORTS, Switch, ethernet
 
 STATUS = 7777
 

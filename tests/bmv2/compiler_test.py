@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
-from names import HOPWRIGHT, ROOT, Links
+from lab.command import HOPWRIGHT, ROOT
+from names import Links
 
 BROKEN = "#include <core.p4>\n#include <v1model.p4>\ncontrol c() {\n    apply { bit<8> x = y; }\n}\n"
 

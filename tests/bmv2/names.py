@@ -1,12 +1,10 @@
 """Links with the names of BMv2 and p4c, as packages have them."""
 
-import os
 import pathlib
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = os.path.abspath(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
+from lab.command import HOPWRIGHT
+
 NAMES = ("simple_switch", "simple_switch_grpc", "psa_switch", "p4c", "p4c-bm2-ss", "p4c-bm2-psa")
 
 

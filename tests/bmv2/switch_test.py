@@ -8,10 +8,8 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import threading
-import time
 import unittest
 
 import grpc
@@ -20,23 +18,12 @@ from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2 as p4rt
 from p4.v1 import p4runtime_pb2_grpc
 
-from names import HOPWRIGHT, ROOT, Links
-
-sys.path.insert(0, str(ROOT / "tests/p4runtime"))
-from switch import PATIENCE, veth, with_tag  # noqa: E402
+from lab.command import HOPWRIGHT, PATIENCE, ROOT, wait_until
+from lab.switch import veth, with_tag
+from names import Links
 
 HOST = bytes.fromhex("020000000001")
 FRAME = HOST + bytes.fromhex("0200000000ff") + b"\x08\x00" + bytes(range(50))
-
-
-def wait(what, condition):
-    """Waits until something holds, and returns it."""
-    deadline = time.monotonic() + 3 * PATIENCE
-    while not (found := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {3 * PATIENCE} s")
-        time.sleep(0.02)
-    return found
 
 
 def packets(path):
@@ -88,7 +75,7 @@ class Switch(unittest.TestCase):
                  "--", "--grpc-server-addr", address],
                 stdout=file, stderr=subprocess.STDOUT, cwd=self.folder)
         self.addCleanup(self.stop, process, output)
-        wait("the server", lambda: "Server listening on" in output.read_text() or process.poll() is not None)
+        wait_until("the server", lambda: "Server listening on" in output.read_text() or process.poll() is not None)
         self.assertIsNone(process.poll(), output.read_text())
         return output.read_text
 
@@ -163,7 +150,7 @@ class Switch(unittest.TestCase):
         self.sockets[0].send(FRAME)
         self.assertEqual(self.receive(2), FRAME)
         self.sockets[0].send(b"\x02" * 60)
-        wait("the second packet in the log", lambda: "Dropping packet at the end of ingress" in output())
+        wait_until("the second packet in the log", lambda: "Dropping packet at the end of ingress" in output())
         log = [re.sub(r"^\[.*?\] ", "", line, count=1) for line in output().splitlines() if "[bmv2]" in line]
         log = [re.sub(r"\[thread \d+\] ", "", line) for line in log]
         for line in [
@@ -184,7 +171,7 @@ class Switch(unittest.TestCase):
         self.assertIn("* hdr.ethernet.dst    : 020000000001\n", output())
         self.assertIn("* hdr.ethernet.dst    : EXACT     020000000001\n", output())
         received, sent = pcaps / "s1-eth1_in.pcap", pcaps / "s1-eth2_out.pcap"
-        wait("the captures", lambda: (len(packets(received)), len(packets(sent))) == (2, 1))
+        wait_until("the captures", lambda: (len(packets(received)), len(packets(sent))) == (2, 1))
         self.assertEqual((packets(received), packets(sent)), ([FRAME, b"\x02" * 60], [FRAME]))
         self.assertEqual((packets(pcaps / "s1-eth1_out.pcap"), packets(pcaps / "s1-eth2_in.pcap")), ([], []))
 
@@ -195,12 +182,12 @@ class Switch(unittest.TestCase):
         self.assertEqual(config.p4_device_config, (self.build / "l2.json").read_bytes())
         self.sockets[1].send(FRAME)
         log = self.folder / "ss-log.txt"
-        wait("the log", lambda: "Dropping packet at the end of ingress" in log.read_text())
+        wait_until("the log", lambda: "Dropping packet at the end of ingress" in log.read_text())
         self.assertNotIn("[T]", log.read_text())
 
     def test_p4_source_runs_and_other_switches_can_serve(self):
         output = self.start(ROOT / "examples/l2.p4", "--thrift-port", 9090, name="simple_switch")
-        wait("Thrift", lambda: "Thrift at 127.0.0.1:9090" in output())
+        wait_until("Thrift", lambda: "Thrift at 127.0.0.1:9090" in output())
         capabilities = p4runtime_pb2_grpc.P4RuntimeStub(grpc.insecure_channel("127.0.0.1:50051")).Capabilities
         self.assertTrue(capabilities(p4rt.CapabilitiesRequest(), wait_for_ready=True, timeout=PATIENCE).p4runtime_api_version)
 

@@ -11,8 +11,8 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "openflow"))
-import lab  # noqa: E402
+from lab import openflow as lab
+from lab.command import run, wait_until
 
 PORTS = (1, 2, 3)
 DPIDS = {"target": 1, "tester": 2}
@@ -31,22 +31,22 @@ class Switches(lab.OpenVSwitch):
 
     def start(self, hosts, versions, options):
         folder = self.folder
-        lab.run("ovsdb-tool", "create", folder / "conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
+        run("ovsdb-tool", "create", folder / "conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
         self.processes.append(lab.Process(folder, "ovsdb", "ovsdb-server", folder / "conf.db", f"--remote=p{self.database}",
                                           f"--unixctl={folder}/ovsdb.ctl", env=self.environment))
-        lab.eventually("a database", lambda: (folder / "db.sock").exists())
+        wait_until("a database", lambda: (folder / "db.sock").exists())
         self.vsctl("--no-wait", "init")
         self.processes.append(lab.Process(folder, "vswitchd", "ovs-vswitchd", self.database, f"--unixctl={folder}/ovs.ctl", env=self.environment))
 
 
 def main(settings):
     folder = pathlib.Path(settings["folder"])
-    lab.run("ip", "link", "set", "lo", "up")
+    run("ip", "link", "set", "lo", "up")
     for n in PORTS:
-        lab.run("ip", "link", "add", f"target{n}", "type", "veth", "peer", "name", f"tester{n}")
+        run("ip", "link", "add", f"target{n}", "type", "veth", "peer", "name", f"tester{n}")
         for device in (f"target{n}", f"tester{n}"):
             pathlib.Path(f"/proc/sys/net/ipv6/conf/{device}/disable_ipv6").write_text("1")
-            lab.run("ip", "link", "set", device, "up")
+            run("ip", "link", "set", device, "up")
     switches, target, tester = Switches(folder, (), "1.3"), None, None
     try:
         add_bridge(switches, "tester", "OpenFlow13")
@@ -58,7 +58,7 @@ def main(settings):
                                  "1.3", "--datapath-id", "1", "--probe-interval", "60")
         tester = lab.Process(folder, "os-ken", lab.PYTHON, lab.HERE / "osken.py", "--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", lab.CONTROLLER,
                              "--test-switch-dir", settings["tests"], "os_ken.tests.switch.tester")
-        lab.eventually("the tester's end", lambda: not tester.alive(), settings["seconds"])
+        wait_until("the tester's end", lambda: not tester.alive(), settings["seconds"])
     finally:
         for process in filter(None, (tester, target)):
             process.stop()

@@ -57,7 +57,7 @@ class PtfSuite(Suite):
             settings = json.dumps({
                 "switch": [str(word) for word in switch], "server": server, "ports": ports, "ptf": [str(word) for word in ptf],
                 "path": [str(p) for p in path], "folder": str(folder), "attach": attach, "names": names, "said": said})
-            command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, HERE / "lab.py", settings]
+            command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, HERE / "ptf_network.py", settings]
             return self.outcome(command, folder)
         finally:
             shutil.rmtree(folder, ignore_errors=True)

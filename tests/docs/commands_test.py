@@ -15,10 +15,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from lab.command import HOPWRIGHT
 from pages import ROOT, commands, pages
 
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 # Subcommands that only read files and write to the terminal or to files named in the command.
 RUN = {"check", "ir", "asm", "fit", "trace-ir", "graph", "stf", "replay", "p4info", "bundle", "explain", "help", "completions"}
 

@@ -16,10 +16,9 @@ import sys
 import tempfile
 import time
 
+from lab.command import HOPWRIGHT, ROOT, Failed, run, wait_until
+
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 PROGRAMS = {"v1model": ROOT / "p4/epic/epic_router.p4", "tofino": ROOT / "p4/epic/epic_tna.p4"}
 PREFIX = f"hwepic{os.getpid()}-"
 PATIENCE = 240.0
@@ -30,17 +29,6 @@ AS = {name: f"1-ff00:0:{110 + number}" for number, name in enumerate(ROUTERS)}
 # Namespace and port at both ends of each link.
 LINKS = [("src", 0, "a", 9), ("a", 1, "b", 1), ("b", 2, "c", 1), ("c", 2, "d", 1), ("d", 2, "e", 1), ("e", 9, "dst", 0)]
 SOURCE, DESTINATION = f"{AS['a']},10.0.0.1", f"{AS['e']},10.0.0.2"
-
-
-class Failed(Exception):
-    pass
-
-
-def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=PATIENCE)
-    if done.returncode:
-        raise Failed(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def inside(name, *command):
@@ -98,11 +86,7 @@ class Network:
         self.wait(log, "running")
 
     def wait(self, log, text):
-        end = time.monotonic() + PATIENCE
-        while text not in log.read_text():
-            if time.monotonic() > end:
-                raise Failed(f"{log.name}: no `{text}`: {log.read_text()}")
-            time.sleep(0.05)
+        wait_until(lambda: f"`{text}` in {log.name}: {log.read_text()}", lambda: text in log.read_text(), PATIENCE, 0.05)
 
     def misbehave(self, how):
         """Replaces the router in the middle."""

@@ -5,17 +5,14 @@ one sends there; it may send more that is refused, because its first pass sees l
 
 Exit status: 0 if everything passed, 1 if something failed."""
 
-import os
-import pathlib
 import random
 import re
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = os.environ.get("HOPWRIGHT", TARGET / "release/hopwright")
+from lab.command import HOPWRIGHT, ROOT
+
 STF = ROOT / "tests/stf"
 FORWARDED, PUNT_FIRST = 0, 64
 REASONS = [*range(16), 64, 65]

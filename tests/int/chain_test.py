@@ -13,10 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/interop"))
-from lab.netns import LabError  # noqa: E402
-from lab.process import has_port, wait_until  # noqa: E402
+from lab.command import ROOT, LabError, wait_until
+from lab.netns import ip
+from lab.process import has_port
 
 PATIENCE = 60
 SOURCE, DESTINATION, COLLECTOR = "10.0.0.1", "10.0.1.2", "10.0.255.2"
@@ -40,10 +39,6 @@ while True:
     data, (address, port) = s.recvfrom(9000)
     print(address, port, data.decode(), flush=True)
 """
-
-
-def ip(*words):
-    subprocess.run(["ip", *words], check=True)
 
 
 class Network:

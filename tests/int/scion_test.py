@@ -18,13 +18,12 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/interop"))
-from lab.netns import End, LabError, Namespace, veth  # noqa: E402
-from lab.process import PATIENCE, Process, has_port, wait_until  # noqa: E402
-from lab.router import RouterKind, wait_ready  # noqa: E402
-from lab.scion import cmac, hop_key, isd_as, udp_socket  # noqa: E402
-from scion_stf import HALVES, INSTRUCTIONS, PRESENT, WORDS  # noqa: E402
+from lab.command import PATIENCE, ROOT, LabError, wait_until
+from lab.netns import End, Namespace, veth
+from lab.process import Process, has_port
+from lab.router import RouterKind, wait_ready
+from lab.scion import cmac, hop_key, isd_as, udp_socket
+from scion_stf import HALVES, INSTRUCTIONS, PRESENT, WORDS
 
 assert sum(HALVES) == 10
 AS = {"a": "1-ff00:0:110", "b": "1-ff00:0:111"}

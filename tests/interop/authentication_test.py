@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 
 from lab.checks import Checks
-from lab.netns import LabError, namespaces, require_root
+from lab.command import LabError
+from lab.netns import namespaces, require_root
 from lab.process import unwind_on_signals
 from lab.reference import tool
 from lab.router import RouterKind

@@ -21,7 +21,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.netns import End, LabError, Namespace, Offloads, remove_all, require_root, veth
+from lab.command import LabError
+from lab.netns import End, Namespace, Offloads, remove_all, require_root, veth
 from lab.process import Process, unwind_on_signals
 from lab.reference import INTEROP, copy_tree, module_dir, tool
 from lab.router import RouterKind, wait_ready

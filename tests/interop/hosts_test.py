@@ -22,8 +22,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from lab.netns import End, LabError, Namespace, many_neighbours, remove_all, require_root, veth
-from lab.process import PATIENCE, unwind_on_signals, wait_until
+from lab.command import PATIENCE, LabError, wait_until
+from lab.netns import End, Namespace, many_neighbours, remove_all, require_root, veth
+from lab.process import unwind_on_signals
 from lab.router import RouterKind, wait_ready
 from lab.scion import deliver, hop_key, udp_socket
 from lab.scrape import metrics, total

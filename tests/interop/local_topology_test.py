@@ -25,8 +25,9 @@ import time
 from pathlib import Path
 
 from lab.checks import Checks
-from lab.netns import LabError, Namespace, namespaces, remove_all, require_root
-from lab.process import PATIENCE, Process, unwind_on_signals, wait_until
+from lab.command import PATIENCE, LabError, wait_until
+from lab.netns import Namespace, namespaces, remove_all, require_root
+from lab.process import Process, unwind_on_signals
 from lab.reference import generate_topology, tool
 from lab.router import RouterKind, wait_ready
 

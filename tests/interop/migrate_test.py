@@ -20,9 +20,9 @@ import time
 from pathlib import Path
 
 from lab.checks import Checks
-from lab.netns import LabError, require_root
+from lab.command import ROOT, LabError
+from lab.netns import require_root
 from lab.process import unwind_on_signals
-from lab.reference import REPOSITORY
 from lab.router import RouterKind, hopwright_binary, wait_ready
 from lab.scrape import fetch, metrics, total, wait_served
 
@@ -32,7 +32,7 @@ from network import Network, built  # noqa: E402
 from network_test import check_pings, wait_ping  # noqa: E402
 from plan import LEAF_ROUTES, METRICS  # noqa: E402
 
-UNIT = REPOSITORY / "packaging" / "hopwright-router@.service"
+UNIT = ROOT / "packaging" / "hopwright-router@.service"
 MIGRATED = "br110a"
 # They go on for longer than a busy machine takes to exchange the router.
 PINGS = 200
@@ -56,7 +56,7 @@ class Migration:
         self.directory.mkdir()
         os.chown(self.directory, USER, USER)
         # What `make install` installs.
-        subprocess.run([REPOSITORY / "packaging" / "dist.sh", hopwright_binary(), network.directory], check=True)
+        subprocess.run([ROOT / "packaging" / "dist.sh", hopwright_binary(), network.directory], check=True)
         self.binary = network.directory / "hopwright"
 
     def command(self, setting: str) -> list[str]:

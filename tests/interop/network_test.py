@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Callable
 
 from lab.checks import Checks
+from lab.command import PATIENCE, LabError, wait_until
 from lab.ledger import waited_for_cpu
-from lab.netns import LabError, namespaces, require_root
-from lab.process import PATIENCE, unwind_on_signals, wait_until
+from lab.netns import namespaces, require_root
+from lab.process import unwind_on_signals
 from lab.reference import OLDEST, RELEASE
 from lab.router import RouterKind
 from lab.scrape import metrics, total

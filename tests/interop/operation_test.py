@@ -20,8 +20,9 @@ import time
 from pathlib import Path
 
 from lab.checks import Checks
+from lab.command import LabError
 from lab.ledger import waited_for_cpu
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
+from lab.netns import End, Namespace, remove_all, require_root, veth
 from lab.process import Process, unwind_on_signals
 from lab.reference import tool
 from lab.router import RouterKind, hopwright_binary, wait_ready

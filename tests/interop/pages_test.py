@@ -22,8 +22,9 @@ import tomllib
 from pathlib import Path
 
 from lab.checks import Checks
-from lab.netns import End, LabError, Namespace, require_root, veth
-from lab.process import PATIENCE, unwind_on_signals, wait_until
+from lab.command import PATIENCE, LabError, wait_until
+from lab.netns import End, Namespace, require_root, veth
+from lab.process import unwind_on_signals
 from lab.reference import copy_tree, module_dir
 from lab.router import RouterKind, hopwright_binary
 from lab.scrape import fetch, parse, wait_served

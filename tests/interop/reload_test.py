@@ -22,9 +22,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from lab.command import LabError, wait_until
 from lab.ledger import Ledger, fresh
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
-from lab.process import unwind_on_signals, wait_until
+from lab.netns import End, Namespace, remove_all, require_root, veth
+from lab.process import unwind_on_signals
 from lab.router import RouterKind, read_stats, wait_ready
 from lab.scion import Stream, hop_key, transit, udp_socket
 from lab.scrape import metrics, total

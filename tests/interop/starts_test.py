@@ -15,14 +15,14 @@ import copy
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.netns import LabError, Namespace, require_root
+from lab.command import LabError
+from lab.netns import Namespace, require_root
 from lab.process import unwind_on_signals
 from lab.reference import tool
 from lab.router import hopwright_binary

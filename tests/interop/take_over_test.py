@@ -32,9 +32,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.checks import Checks
+from lab.command import PATIENCE, LabError, wait_until
 from lab.ledger import _devices, _socket_drops
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
-from lab.process import PATIENCE, Process, unwind_on_signals, wait_until
+from lab.netns import End, Namespace, remove_all, require_root, veth
+from lab.process import Process, unwind_on_signals
 from lab.reference import tool
 from lab.router import RouterKind, wait_ready
 from lab.scion import PORT, SOURCE_PORT, Stream, cmac, hop_key, isd_as, udp_socket

@@ -16,8 +16,9 @@ import socket
 import subprocess
 import sys
 
-from lab.netns import LabError, require_root
-from lab.process import unwind_on_signals, wait_until
+from lab.command import LabError, wait_until
+from lab.netns import require_root
+from lab.process import unwind_on_signals
 from lab.router import BRIDGED_MAC, RouterKind, hopwright_binary
 from lab.scion import Stream, deliver, socket_in, transit, udp_socket
 from reload_test import PORT, RATE, Lab, Test

@@ -15,7 +15,8 @@ import threading
 from dataclasses import dataclass
 from typing import Callable
 
-from lab.netns import End, LabError, Namespace, Offloads, veth
+from lab.command import LabError
+from lab.netns import End, Namespace, Offloads, veth
 from lab.scion import socket_in
 
 PREFIX = f"hwu{os.getpid()}-"

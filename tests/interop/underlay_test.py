@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
+from lab.command import LabError
 from lab.ledger import waited_for_cpu
-from lab.netns import LabError, many_neighbours, remove_all, require_root
+from lab.netns import many_neighbours, remove_all, require_root
 from lab.process import Process, unwind_on_signals
 from lab.router import RouterKind, wait_ready
 from lab.scion import PORT, SOURCE_PORT, Flow, Mix, Tally, hop_key, packet, udp_socket

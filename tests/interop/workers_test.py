@@ -19,8 +19,9 @@ import threading
 import time
 
 from lab.checks import Checks
-from lab.netns import LabError, remove_all, require_root
-from lab.process import PATIENCE, unwind_on_signals, wait_until
+from lab.command import PATIENCE, LabError, wait_until
+from lab.netns import remove_all, require_root
+from lab.process import unwind_on_signals
 from lab.router import RouterKind
 from lab.scion import PORT, SOURCE_PORT, pace, udp_socket
 from lab.scrape import metrics

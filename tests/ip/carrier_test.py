@@ -19,16 +19,13 @@ import tempfile
 import threading
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/interop"), str(pathlib.Path(__file__).resolve().parent)]
-from differential.packets import frame, ipv4  # noqa: E402
-from differential.world import World  # noqa: E402
-from lab.netns import LabError, remove_all, require_root  # noqa: E402
-from lab.process import unwind_on_signals, wait_until  # noqa: E402
-from schedstat import waited_for_cpu  # noqa: E402
+from differential.packets import frame, ipv4
+from differential.world import World
+from lab.command import HOPWRIGHT, LabError, wait_until
+from lab.netns import remove_all, require_root
+from lab.process import unwind_on_signals
+from lab.schedstat import waited_for_cpu
 
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 PREFIX = f"hwcarrier{os.getpid()}-"
 FLOWS = 64
 # Names of the threads that bring about what is measured.

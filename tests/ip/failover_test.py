@@ -25,7 +25,8 @@ import sys
 import tempfile
 import time
 
-from network_test import Failed, Node, Router, run, wait_for
+from lab.command import Failed, run, wait_for
+from lab.node import Node, Router
 
 # How long both are watched when their ways have changed, in seconds.
 AFTERWARDS = 2

@@ -17,18 +17,15 @@ import tempfile
 import time
 from collections import Counter
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/interop"), str(pathlib.Path(__file__).resolve().parent)]
-import differential.rows  # noqa: E402, F401
-from differential import chance  # noqa: E402
-from differential.packets import describe, is_limited  # noqa: E402
-from differential.scenario import LASTING, SCENARIOS, Do, Scenario, Send, Silent  # noqa: E402
-from differential.world import World  # noqa: E402
-from lab.netns import LabError, remove_all, require_root  # noqa: E402
-from lab.process import unwind_on_signals  # noqa: E402
+import differential.rows  # noqa: F401
+from differential import chance
+from differential.packets import describe, is_limited
+from differential.scenario import LASTING, SCENARIOS, Do, Scenario, Send, Silent
+from differential.world import World
+from lab.command import HOPWRIGHT, LabError
+from lab.netns import remove_all, require_root
+from lab.process import unwind_on_signals
 
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 PREFIX = f"hwlab{os.getpid()}-"
 # What a kernel says that lacks something.
 MISSING = (

@@ -26,13 +26,9 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
-FRR = pathlib.Path("/usr/lib/frr")
-PREFIX = f"hwip{os.getpid()}-"
-# The machine may be busy.
-PATIENCE = 90.0
+from lab.command import PATIENCE, Failed, run, wait_for
+from lab.node import PREFIX, RECEIVE, SEND, Node, Router, ping
+
 ROUTERS = ["r1", "r2", "r3", "r4"]
 # Both ends of each link: router, device, address by protocol.
 LINKS = [
@@ -48,123 +44,9 @@ AS = {"r1": 65001, "r2": 65001, "r3": 65001, "r4": 65001, "peer": 65005}
 SMALL_MTU = 1400
 
 
-class Failed(Exception):
-    pass
-
-
-def run(*command, check=True, timeout=PATIENCE, **kwargs):
-    try:
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout, **kwargs)
-    except subprocess.TimeoutExpired as late:
-        raise Failed(f"{' '.join(map(str, command))}: not within {timeout} s: {late.output}") from None
-    if check and done.returncode:
-        raise Failed(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def address(link, end, v6):
     """Address of the end 1 or 2 of a link, with its length."""
     return f"2001:db8:{link}::{end}/64" if v6 else f"10.0.{link}.{end}/24"
-
-
-class Node:
-    """A namespace: a host, or the control plane of a router. Its processes end with it."""
-
-    def __init__(self, name, folder):
-        self.name, self.net = name, PREFIX + name
-        self.folder = folder / name
-        self.folder.mkdir()
-        self.folder.chmod(0o755)
-        self.processes = []
-        self.devices = []
-
-    def make(self):
-        run("ip", "netns", "add", self.net)
-        self.settle()
-
-    def settle(self):
-        for key in ("all", "default"):
-            self.sysctl(f"net/ipv6/conf/{key}/accept_dad", 0)
-        self.ip("link", "set", "lo", "up")
-
-    def sysctl(self, key, value):
-        run("ip", "netns", "exec", self.net, "sh", "-c", f"echo {value} > /proc/sys/{key}")
-
-    def ip(self, *args, **kwargs):
-        return run("ip", "-n", self.net, *args, **kwargs)
-
-    def run(self, *command, **kwargs):
-        return run("ip", "netns", "exec", self.net, *map(str, command), **kwargs)
-
-    def start(self, name, *command, net=None):
-        log = open(self.folder / f"{name}.log", "w")
-        process = subprocess.Popen(["ip", "netns", "exec", net or self.net, *map(str, command)], stdout=log,
-                                   stderr=subprocess.STDOUT)
-        self.processes.append((name, process))
-        return process
-
-    def start_frr(self, daemons):
-        """Starts daemons of FRR with the lines of their configurations, and waits until they take commands."""
-        run("chown", "frr:frr", self.folder)
-        for daemon, lines in daemons.items():
-            config = self.folder / f"{daemon}.conf"
-            config.write_text("\n".join(["log stdout", *lines]) + "\n")
-            run("chown", "frr:frr", config)
-            # BIRD may have the port of BGP over IPv6.
-            options = ["-l", "0.0.0.0"] if daemon == "bgpd" else []
-            self.start(daemon, FRR / daemon, "-f", config, "--vty_socket", self.folder, "-z", self.folder / "zserv",
-                       "-i", self.folder / f"{daemon}.pid", "-A", "127.0.0.1", *options)
-            wait_for(f"{daemon} of {self.name}", lambda: (self.folder / f"{daemon}.vty").exists())
-
-    def log(self, name):
-        return (self.folder / f"{name}.log").read_text()
-
-    def stop(self):
-        for _, process in reversed(self.processes):
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        for _, process in reversed(self.processes):
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-class Router(Node):
-    """One of ours: the switch's devices are in a namespace of their own."""
-
-    def __init__(self, name, folder):
-        super().__init__(name, folder)
-        self.switch = f"{self.net}-sw"
-        self.stats = self.folder / "stats.json"
-
-    def memory(self):
-        """What the process has."""
-        ((_, process),) = (pair for pair in self.processes if pair[0] == "hopwright")
-        (line,) = (line for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
-        return f"{int(line.split()[1]) // 1024} MiB of memory"
-
-    def start_switch(self):
-        interfaces = [arg for n, device in enumerate(self.devices, 1) for arg in ("-i", f"{n}@{device}")]
-        self.start("hopwright", HOPWRIGHT, "ip", *interfaces, "--namespace", self.net, "--stats", self.stats,
-                   net=self.switch)
-
-
-def wait_for(what, condition, patience=PATIENCE, step=0.2):
-    begin = time.monotonic()
-    while True:
-        try:
-            found = condition()
-        except (Failed, FileNotFoundError, json.JSONDecodeError) as error:
-            found, what_failed = None, error
-        else:
-            what_failed = found
-        if found:
-            return time.monotonic() - begin
-        if time.monotonic() - begin > patience:
-            raise Failed(f"{what}: not within {patience:.0f} s ({what_failed})")
-        time.sleep(step)
 
 
 class Lab:
@@ -219,7 +101,7 @@ class Lab:
         for _ in range(2):
             before = {name: file.stat().st_mtime_ns for name, file in files.items()}
             for name, file in files.items():
-                wait_for("counters", lambda: file.stat().st_mtime_ns > before[name], step=0.05)
+                wait_for("counters", lambda: file.stat().st_mtime_ns > before[name], interval=0.05)
         return {name: json.loads(file.read_text()) for name, file in files.items()}
 
     # -- routing daemons ----------------------------------------------------------------------------------
@@ -330,12 +212,6 @@ protocol kernel {{ merge paths on; ipv6 {{ import none; export where source != R
 # -- what is checked -------------------------------------------------------------------------------------------
 
 
-def ping(node, to, count=3, *options):
-    out = node.run("ping", "-n", "-i", "0.2", "-c", count, "-W", "2", *options, to, check=False)
-    found = re.search(r"(\d+) packets transmitted, (\d+) received", out)
-    return int(found[2]) if found else 0
-
-
 def reachable(lab):
     for v6, to in ((False, "10.0.5.2"), (True, "2001:db8:5::2")):
         took = wait_for(f"h1 reaches {to}", lambda: ping(lab.h1, to, 1))
@@ -368,10 +244,10 @@ def trace(lab):
         both_ways(lab, to)
         paths = [["r1", way, "r4", "peer", "h2"] for way in ("r2", "r3")]
         # Linux sends a host one ICMP error a second.
-        wait_for(f"traceroute to {to} by one of {paths}", lambda: path() in paths, step=1)
+        wait_for(f"traceroute to {to} by one of {paths}", lambda: path() in paths, interval=1)
         found = []
         # Without those to which a router has not answered.
-        wait_for(f"two more answers of all to {to}", lambda: found.append(path()) or sum("*" not in str(one) for one in found) >= 2, step=1)
+        wait_for(f"two more answers of all to {to}", lambda: found.append(path()) or sum("*" not in str(one) for one in found) >= 2, interval=1)
         found, again = [one for one in found if "*" not in str(one)]
         if found not in paths or again != found:
             raise Failed(f"traceroute to {to}: {found}, then {again}, not one of {paths}")
@@ -412,33 +288,6 @@ def tcp(lab):
             server.kill()
             server.wait()
         print(f"  8 MiB by TCP to {to}: {time.monotonic() - begin:.1f} s")
-
-
-RECEIVE = """
-import socket, sys, time, struct
-family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
-s = socket.socket(family, socket.SOCK_DGRAM); s.setsockopt(socket.SOL_SOCKET, 33, 1 << 26)
-s.bind((sys.argv[1], 6000)); print('ready', flush=True)
-seen, wanted = set(), int(sys.argv[2]); s.settimeout(10)
-try:
-    while len(seen) < wanted:
-        seen.add(s.recv(2000)[:8])
-except TimeoutError:
-    pass
-print(len(seen), flush=True)
-"""
-SEND = """
-import socket, sys, time, struct
-family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
-count, flows, rate = map(int, sys.argv[2:5])
-sockets = [socket.socket(family, socket.SOCK_DGRAM) for _ in range(flows)]
-[s.connect((sys.argv[1], 6000)) for s in sockets]
-begin = time.monotonic()
-for n in range(count):
-    sockets[n % flows].send(struct.pack('!Q', n) + bytes(100))
-    if n % 50 == 49:
-        time.sleep(max(0, begin + n / rate - time.monotonic()))
-"""
 
 
 def udp(lab, to, count, flows=32, rate=4000):
@@ -580,10 +429,10 @@ def cut_and_heal(lab):
             time.sleep(2)
             # The other end: r1's device loses its carrier.
             run("ip", "-n", lab.r2.switch, "link", "set", "eth1", "down")
-            carrier = wait_for("r1 sees the cut", lambda: "NO-CARRIER" in lab.r1.ip("link", "show", "eth2"), step=0.02)
+            carrier = wait_for("r1 sees the cut", lambda: "NO-CARRIER" in lab.r1.ip("link", "show", "eth2"), interval=0.02)
             family = "-6" if ":" in to else "-4"
             healed = wait_for("OSPF's way around", lambda: "dev eth2" not in lab.r1.ip(
-                family, "route", "show", *(["2001:db8:ffff::4"] if ":" in to else ["10.255.0.4"])), step=0.02)
+                family, "route", "show", *(["2001:db8:ffff::4"] if ":" in to else ["10.255.0.4"])), interval=0.02)
             sender.wait(PATIENCE)
             arrived = int(receiver.stdout.readline())
         finally:

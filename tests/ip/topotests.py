@@ -20,9 +20,9 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
+from lab.command import ROOT, TARGET
+
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 TESTS = HERE / "topotests.txt"
 TABLE = HERE / "topotests.md"
 # A test's network, mounts and processes are its own, and end with it.

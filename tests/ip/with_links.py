@@ -12,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from machine import first_files, machine, unpack_kernel
+from lab.machine import first_files, machine, unpack_kernel
 
 TO_TEST = ("veth", "8021q", "vrf", "tun", "nf_tables", "nft_chain_nat", "macvlan", "vxlan", "bridge", "dummy", "sch_tbf", "af_packet")
 SECOND = """#!/bin/bash

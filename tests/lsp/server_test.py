@@ -13,9 +13,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pytest_lsp import ClientServerConfig, LanguageClient
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = os.environ.get("HOPWRIGHT", str(TARGET / "release" / "hopwright"))
+from lab.command import HOPWRIGHT, ROOT
+
 ROUTER = ROOT / "p4" / "scion" / "border_router.p4"
 # Seconds of processor time that a change may take at most, on machines several times as slow as docs/editors.md's, too: what grows with the square
 # of a program's size takes longer.

@@ -10,11 +10,13 @@ import unittest
 
 from pygnmi.client import gNMIclient, gNMIException
 
-from router import HERE, PATIENCE, Router, kernel_received, links, wait_until
-from switch import Switch, ethernet, ip
-from lab import Certificates, Lab
+from lab.command import PATIENCE, ROOT, wait_until
+from lab.ip_router import Router, kernel_received, links
+from lab.netns import ip
+from lab.switch import Switch, ethernet
+from lab.tenants import Certificates, Lab
 
-GNMI_CLI = HERE / "bin/gnmi_cli"
+GNMI_CLI = ROOT / "tests/management/bin/gnmi_cli"
 BASIC = "basic.p4"
 ADDRESS = ("127.0.0.1", 9559)
 STATE = "/interfaces/interface[name={}]/state"

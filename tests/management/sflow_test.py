@@ -3,12 +3,12 @@
 
 import json
 import pathlib
-import socket
 import subprocess
 import tempfile
 import unittest
 
-from router import PATIENCE, Process, Router, has_read, links, listens
+from lab.command import PATIENCE
+from lab.ip_router import Process, Router, has_read, links, listens
 
 COLLECTOR = ("127.0.0.1", 6343)
 # The output of a packet for the router itself, here its agent, who gives it to Linux: sFlow 5, `output` of a flow sample.

@@ -7,9 +7,11 @@ import sys
 import tempfile
 import unittest
 
-from router import PATIENCE, Process, Router, links, listens, wait_until
-from switch import ip
-from lab import Lab, ethernet
+from lab.command import PATIENCE, wait_until
+from lab.ip_router import Process, Router, links, listens
+from lab.netns import ip
+from lab.switch import ethernet
+from lab.tenants import Lab
 
 CONFIGURATION = """
 rocommunity public 127.0.0.1

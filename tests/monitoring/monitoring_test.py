@@ -23,17 +23,15 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.insert(0, str(HERE.parent / "interop"))
 
-from lab.checks import Checks  # noqa: E402
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth  # noqa: E402
-from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
-from lab.router import RouterKind, wait_ready  # noqa: E402
-from lab.scion import deliver, hop_key, transit, udp_socket  # noqa: E402
-from lab.scrape import fetch, parse  # noqa: E402
-
-from dashboard import expressions, faults_of  # noqa: E402
+from dashboard import expressions, faults_of
+from lab.checks import Checks
+from lab.command import ROOT, LabError, wait_until
+from lab.netns import End, Namespace, remove_all, require_root, veth
+from lab.process import Process, unwind_on_signals
+from lab.router import RouterKind, wait_ready
+from lab.scion import deliver, hop_key, transit, udp_socket
+from lab.scrape import fetch, parse
 
 RULES = ROOT / "packaging/monitoring/hopwright-router.rules.yml"
 DASHBOARD = ROOT / "packaging/monitoring/hopwright-router.dashboard.json"

@@ -7,7 +7,8 @@ import sys
 import tempfile
 import unittest
 
-from lab import HERE, HOPWRIGHT, ROOT, Host, Process, eventually, run
+from lab.command import HOPWRIGHT, ROOT, run, wait_until
+from lab.openflow import HERE, Host, Process
 
 sys.path.insert(0, str(ROOT / "tests/docs"))
 from pages import commands  # noqa: E402
@@ -49,7 +50,7 @@ class Commands(unittest.TestCase):
         controller = self.start("controller", self.command("osken/bin/python"))
         switch = self.start("switch", self.command("hopwright openflow -i 1@eth1 -i 2@eth2 --controller tcp:127.0.0.1:6653 --listen"))
         logs = lambda: controller.log.read_text() + switch.log.read_text()
-        eventually(logs, lambda: hosts[0].ping(hosts[1], check=False))
+        wait_until(logs, lambda: hosts[0].ping(hosts[1], check=False))
 
         ofctl = lambda command: run(*self.command(f"ovs-ofctl -O OpenFlow13 {command}"))
         ofctl("add-flow")

@@ -9,7 +9,8 @@ import unittest
 import urllib.error
 import urllib.request
 
-from lab import REST, Hopwright, Lab, OpenVSwitch, checksum, ethernet, eventually, ipv4, is_udp, mac, udp
+from lab.command import wait_until
+from lab.openflow import REST, Hopwright, Lab, OpenVSwitch, checksum, ethernet, ipv4, mac, udp
 
 A, B, C = (f"02:00:00:00:00:{n:02x}" for n in (1, 2, 3))
 ONE, TWO = "10.0.0.1", "10.0.0.2"
@@ -49,7 +50,7 @@ class Cases:
         cls.lab = Lab(cls.switch, versions="1.3", applications=["ofctl_rest"], options=cls.options)
         cls.lab.__enter__()
         cls.addClassCleanup(cls.lab.__exit__, None)
-        cls.dpid, = eventually(cls.lab.logs, cls.switches)
+        cls.dpid, = wait_until(cls.lab.logs, cls.switches)
 
     @classmethod
     def switches(cls):
@@ -146,7 +147,7 @@ class Cases:
         started = time.monotonic()
         for _ in range(40):
             self.lab.hosts[0].send(packet())
-        eventually("40 packets of the meter", lambda: self.read("meter")[0]["packet_in_count"] == 40)
+        wait_until("40 packets of the meter", lambda: self.read("meter")[0]["packet_in_count"] == 40)
         meter, = self.read("meter")
         passed = len(self.lab.hosts[1].received(40 - meter["band_stats"][0]["packet_band_count"]))
         # The burst, and a packet for each second.
@@ -183,7 +184,7 @@ class Cases:
             group, = self.read("group")
             packets = [bucket["packet_count"] for bucket in group["bucket_stats"]]
             return group["packet_count"] == sum(packets) and packets[1] >= 1
-        eventually(lambda: self.read("group"), counted)
+        wait_until(lambda: self.read("group"), counted)
         described, = self.read("groupdesc")
         self.assertEqual([bucket["watch_port"] for bucket in described["buckets"]], [2, 3])
 
@@ -192,7 +193,7 @@ class Cases:
         def arrives():
             self.lab.hosts[0].send(frame)
             return frame in host.received()
-        eventually(self.lab.logs, arrives)
+        wait_until(self.lab.logs, arrives)
 
     def test_a_group_leads_to_another_one(self):
         self.tell("groupentry/add", type="ALL", group_id=1, buckets=[{"actions": [{"type": "OUTPUT", "port": n}]} for n in (2, 3)])
@@ -212,7 +213,7 @@ class Cases:
         for src in self.lab.hosts:
             for dst in self.lab.hosts:
                 if src is not dst:
-                    eventually(self.lab.logs, lambda src=src, dst=dst: src.ping(dst, check=False))
+                    wait_until(self.lab.logs, lambda src=src, dst=dst: src.ping(dst, check=False))
         for host in self.lab.hosts:
             host.received()
         self.passes(packet(), packet())

@@ -5,7 +5,8 @@ import socket
 import struct
 import unittest
 
-from lab import LISTEN, ROOT, Hopwright, Lab, eventually
+from lab.command import ROOT, wait_until
+from lab.openflow import LISTEN, Hopwright, Lab
 
 MIB = 1 << 20
 
@@ -45,7 +46,7 @@ class Hostile(unittest.TestCase):
         """Packets are forwarded, and a controller that behaves is served."""
         self.assertTrue(self.lab.switch.process.alive())
         self.lab.hosts[0].ping(self.lab.hosts[1])
-        eventually(self.lab.logs, lambda: "priority=9,in_port=1 actions=output:2" in
+        wait_until(self.lab.logs, lambda: "priority=9,in_port=1 actions=output:2" in
                    self.lab.ofctl("dump-flows", "in_port=1", check=False))
 
     def connect(self, hello=True):

@@ -7,7 +7,8 @@ import time
 import unittest
 import urllib.request
 
-from lab import REST, Hopwright, Lab, OpenVSwitch, ethernet, eventually, ipv4, udp
+from lab.command import wait_until
+from lab.openflow import REST, Hopwright, Lab, OpenVSwitch, ethernet, ipv4, udp
 
 A, B, C = (f"02:00:00:00:00:{n:02x}" for n in (1, 2, 3))
 ONE, TWO, THREE = (f"10.0.0.{n}" for n in (1, 2, 3))
@@ -42,7 +43,7 @@ class Cases:
 
     def learns(self, lab):
         one, two, three = lab.hosts
-        eventually(lab.logs, lambda: one.ping(two, check=False))
+        wait_until(lab.logs, lambda: one.ping(two, check=False))
         for src in lab.hosts:
             for dst in lab.hosts:
                 if src is not dst:
@@ -52,7 +53,7 @@ class Cases:
         with self.lab(versions="1.0", applications=["simple_switch"]) as lab:
             if self.switch is OpenVSwitch:
                 # It notices only with a change of its flows that there is a controller for unmatched packets.
-                eventually(lab.logs, lambda: "true" in lab.switch.vsctl("--columns=is_connected", "list", "controller"))
+                wait_until(lab.logs, lambda: "true" in lab.switch.vsctl("--columns=is_connected", "list", "controller"))
                 lab.ofctl("add-flow", "in_port=99,actions=drop", version="1.0")
             self.learns(lab)
             one, two, _ = lab.hosts
@@ -91,7 +92,7 @@ class Cases:
                     return self.rest("stats/switches")
                 except OSError:
                     return None
-            dpid, = eventually(lab.logs, switches)
+            dpid, = wait_until(lab.logs, switches)
             self.rest("stats/flowentry/add", {
                 "dpid": dpid, "table_id": 0, "priority": 7, "cookie": 5, "idle_timeout": 300,
                 "match": {"in_port": 1, "eth_type": 0x0800, "ipv4_dst": "10.0.0.0/24"},
@@ -105,7 +106,7 @@ class Cases:
             def there():
                 found = self.rest(f"stats/flow/{dpid}")[str(dpid)]
                 return found if len(found) == 2 else None
-            found = {f["priority"]: f for f in eventually(lab.logs, there)}
+            found = {f["priority"]: f for f in wait_until(lab.logs, there)}
             self.assertEqual(found[7]["actions"], [f"SET_FIELD: {{eth_dst:{C}}}", "OUTPUT:3"])
             self.assertEqual(found[7]["match"],
                              {"in_port": 1, "dl_type": 0x0800, "nw_dst": "10.0.0.0/255.255.255.0"})
@@ -125,7 +126,7 @@ class Cases:
             group, = self.rest(f"stats/groupdesc/{dpid}")[str(dpid)]
             self.assertEqual([b["actions"] for b in group["buckets"]], [["OUTPUT:1"], ["OUTPUT:3"]])
             self.rest("stats/groupentry/delete", {"dpid": dpid, "group_id": 9})
-            eventually(lab.logs, lambda: len(self.rest(f"stats/flow/{dpid}")[str(dpid)]) == 1)
+            wait_until(lab.logs, lambda: len(self.rest(f"stats/flow/{dpid}")[str(dpid)]) == 1)
             lab.ofctl("del-flows")
             self.assertEqual(self.rest(f"stats/flow/{dpid}")[str(dpid)], [])
 
@@ -254,7 +255,7 @@ class Cases:
                 two.extend(lab.hosts[1].received())
                 three.extend(lab.hosts[2].received())
                 return len(two) + len(three) >= 80
-            eventually(lab.logs, all_there)
+            wait_until(lab.logs, all_there)
             self.assertEqual(len(two) + len(three), 80)
             self.assertTrue(two and three)
             self.assertFalse(set(two) & set(three))
@@ -269,7 +270,7 @@ class Cases:
                 lab.ofctl("del-flows", "in_port=9")
                 return "cookie:0x9" in log()
             try:
-                eventually(log, watched)
+                wait_until(log, watched)
                 # Again, if this test was too late to keep the first flow in use, or the switch to see its packets.
                 for _ in range(20):
                     lab.ofctl("add-flow", "cookie=1,in_port=1,idle_timeout=2,send_flow_rem,actions=output:2")
@@ -287,27 +288,27 @@ class Cases:
                         break
                 # One that is used stays, whatever its hard timeout says goes.
                 self.assertEqual(left, 2)
-                eventually(log, lambda: re.search(r"FLOW_REMOVED.*in_port=2 reason=hard.*cookie:0x2", log()))
-                eventually(log, lambda: re.search(r"FLOW_REMOVED.*in_port=1 reason=idle.*cookie:0x1.*pkts([5-9]|\d\d)", log()))
+                wait_until(log, lambda: re.search(r"FLOW_REMOVED.*in_port=2 reason=hard.*cookie:0x2", log()))
+                wait_until(log, lambda: re.search(r"FLOW_REMOVED.*in_port=1 reason=idle.*cookie:0x1.*pkts([5-9]|\d\d)", log()))
                 lab.hosts[2].send(packet())
-                eventually(log, lambda: re.search(r"PACKET_IN.*cookie=0x3 total_len=56 in_port=3 \(via action\)", log()))
+                wait_until(log, lambda: re.search(r"PACKET_IN.*cookie=0x3 total_len=56 in_port=3 \(via action\)", log()))
                 lab.ofctl("del-flows", "in_port=3")
-                eventually(log, lambda: re.search(r"FLOW_REMOVED.*in_port=3 reason=delete.*cookie:0x3", log()))
+                wait_until(log, lambda: re.search(r"FLOW_REMOVED.*in_port=3 reason=delete.*cookie:0x3", log()))
                 # A link goes down and up again.
                 lab.hosts[1]("ip", "link", "set", "eth0", "down")
-                eventually(log, lambda: re.search(r"PORT_STATUS.*MOD: 2\(p2\)(?s:.*?)state: +LINK_DOWN", log()))
+                wait_until(log, lambda: re.search(r"PORT_STATUS.*MOD: 2\(p2\)(?s:.*?)state: +LINK_DOWN", log()))
             finally:
                 monitor.stop()
 
     def test_standalone(self):
         with self.lab(versions="1.3", options=["--standalone"]) as lab:
             one, two, three = lab.hosts
-            eventually(lab.logs, lambda: one.ping(two, check=False))
+            wait_until(lab.logs, lambda: one.ping(two, check=False))
             three.ping(one)
             # A controller takes over.
             lab.applications = ["simple_switch_13"]
             lab.start_controller()
-            eventually(lab.logs, lambda: "CONTROLLER:65535" in lab.ofctl("dump-flows"))
+            wait_until(lab.logs, lambda: "CONTROLLER:65535" in lab.ofctl("dump-flows"))
             one.ping(two)
 
     def test_errors(self):

@@ -11,8 +11,8 @@ from finsy.p4entity import P4Member
 from finsy.p4schema import P4ConfigAction, P4ConfigResponseType
 from finsy.proto import p4r
 
-import patience
-from switch import HERE, Switch, ethernet, p4info
+from lab import patience
+from lab.switch import HERE, Switch, ethernet, p4info
 
 patience.finsy()
 TMP = pathlib.Path(tempfile.mkdtemp())

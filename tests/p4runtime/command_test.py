@@ -11,15 +11,9 @@ import tempfile
 import time
 import unittest
 
-from switch import HERE, HOPWRIGHT, PATIENCE, Switch, ethernet, ip, ipv4
-
-
-def hopwright(*args, ok=True):
-    """What a command prints; it must go well, or with ok=False badly."""
-    done = subprocess.run([HOPWRIGHT, *args], capture_output=True, text=True, timeout=60)
-    assert (done.returncode == 0) == ok, f"{args}: {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout if ok else done.stderr
-
+from lab.command import HOPWRIGHT, PATIENCE, hopwright
+from lab.netns import ip
+from lab.switch import HERE, Switch, ethernet, ipv4
 
 ROUTE = "hdr.ipv4.dst=10.0.0.0/8 => forward(dst=02:00:00:00:00:11, port=1)"
 

@@ -16,8 +16,10 @@ from finsy.p4entity import P4ValueSetMember
 from finsy.p4schema import P4ConfigAction, P4ConfigResponseType
 from finsy.proto import p4r, stratum
 
-import patience
-from switch import HERE, HOPWRIGHT, Switch, ethernet, ip, ipv4, p4info
+from lab import patience
+from lab.command import HOPWRIGHT
+from lab.netns import ip
+from lab.switch import HERE, Switch, ethernet, ipv4, p4info
 
 patience.finsy()
 TMP = pathlib.Path(tempfile.mkdtemp())
@@ -52,7 +54,7 @@ async def all_of(entities):
     return [e async for e in entities]
 
 
-async def eventually(check):
+async def wait_until(check):
     """Waits until a coroutine function returns something true, and returns its last answer, whatever that is."""
     deadline = time.monotonic() + PATIENCE
     while not (found := await check()) and time.monotonic() < deadline:
@@ -287,7 +289,7 @@ class Basic(unittest.IsolatedAsyncioTestCase):
         async def written():
             return (await cells())[0]
 
-        await eventually(written)
+        await wait_until(written)
         self.assertEqual(await cells(), [0x0A090908, 0, 0, 0xCAFE, 0, 0, 0, 0])
 
     async def test_packets_in_and_out(self):
@@ -313,7 +315,7 @@ class Basic(unittest.IsolatedAsyncioTestCase):
         async def told():
             return errors
 
-        await eventually(told)
+        await wait_until(told)
         self.assertEqual(errors[0].error.canonical_code, 3)
         self.assertEqual(errors[0].error.packet_out.packet_out.payload, frame)
 
@@ -324,7 +326,7 @@ class Basic(unittest.IsolatedAsyncioTestCase):
             async def replaced():
                 return not self.sw.is_primary
 
-            self.assertTrue(await eventually(replaced))
+            self.assertTrue(await wait_until(replaced))
             with self.assertRaises(fy.P4ClientError) as caught:
                 await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
             self.assertEqual(caught.exception.code.name, "PERMISSION_DENIED")
@@ -334,7 +336,7 @@ class Basic(unittest.IsolatedAsyncioTestCase):
         async def primary():
             return self.sw.is_primary
 
-        self.assertTrue(await eventually(primary))
+        self.assertTrue(await wait_until(primary))
         await self.sw.write([-route("10.0.0.0/8", "020000000011", 1)])
 
     async def command(self, *args):
@@ -396,7 +398,7 @@ class Basic(unittest.IsolatedAsyncioTestCase):
             except fy.P4ClientError:
                 return False
 
-        self.assertTrue(await eventually(deleted))
+        self.assertTrue(await wait_until(deleted))
         self.assertEqual(await all_of(self.sw.read(fy.P4TableEntry("acl"))), [])
 
     async def test_roles_and_packets(self):
@@ -427,7 +429,7 @@ class Basic(unittest.IsolatedAsyncioTestCase):
             async def arrived():
                 return len(got["default"]) == len(got["all"]) == 3 and got["some"]
 
-            await eventually(arrived)
+            await wait_until(arrived)
             for task in tasks:
                 task.cancel()
         self.assertEqual({name: sorted(ports) for name, ports in got.items()},
@@ -543,7 +545,7 @@ class Copies(unittest.IsolatedAsyncioTestCase):
             self.switch.send(1, ethernet("000000000001", "020000000011", 0x1234, bytes(50)))
             return second.done()
 
-        await eventually(digested)
+        await wait_until(digested)
         self.assertEqual([dict(d) for d in (await asyncio.wait_for(second, PATIENCE)).data],
                          [{"address": 0x020000000011, "port": 1}])
         await digests.aclose()

@@ -11,8 +11,8 @@ from copy import copy
 import finsy as fy
 from finsy.proto import p4r
 
-import patience
-from switch import HERE, Switch, ethernet, ipv4, p4info
+from lab import patience
+from lab.switch import HERE, Switch, ethernet, ipv4, p4info
 
 patience.finsy()
 TMP = pathlib.Path(tempfile.mkdtemp())

@@ -9,8 +9,9 @@ import unittest
 import p4runtime_sh.shell as sh
 from p4runtime_sh.p4runtime import P4RuntimeException, P4RuntimeWriteException
 
-import patience
-from switch import HERE, PATIENCE, Switch, ethernet, ipv4, p4info
+from lab import patience
+from lab.command import PATIENCE
+from lab.switch import HERE, Switch, ethernet, ipv4, p4info
 
 patience.shell()
 TMP = pathlib.Path(tempfile.mkdtemp())

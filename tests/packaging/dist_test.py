@@ -10,9 +10,7 @@ import unittest
 import zlib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
+from lab.command import HOPWRIGHT, ROOT
 
 
 def output(*command):

@@ -4,7 +4,6 @@ import os
 import pathlib
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -14,10 +13,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "p4runtime"))
-from switch import HOPWRIGHT, Switch, ethernet, ip, veth  # noqa: E402
-
-from browser import PATIENCE, Browser  # noqa: E402
+from browser import PATIENCE, Browser
+from lab.command import HOPWRIGHT, hopwright
+from lab.netns import ip
+from lab.switch import Switch, ethernet, veth
 
 EXAMPLES = HERE.parents[1] / "crates/apps/page/assets/examples"
 PAGE = "127.0.0.1:8080"
@@ -134,10 +133,6 @@ device = "<b>{number}"
 def udp(source, port):
     head = bytes.fromhex(f"4500001c0001000040110000{source}0a0a0a0a")
     return ethernet("020000000002", "020000000001", 0x0800, head + bytes.fromhex(f"0400{port:04x}00080000") + bytes(18))
-
-
-def hopwright(*arguments):
-    return subprocess.run([HOPWRIGHT, *arguments], check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
 
 def number(text):

@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 
-from leaf_spine import HOPWRIGHT, ROOT, Fabric, Failed, carry_out, report, run, wait_for
+from lab.command import HOPWRIGHT, ROOT, Failed, run, wait_for
+from lab.leaf_spine import Fabric, carry_out, report
 
 NODES = ["n1", "n2", "n3"]
 LINKS = [("n1", "n2"), ("n2", "n3")]

@@ -12,7 +12,8 @@ Exit status: 0 if everything passed, 1 if something failed, 2 if the test could 
 import json
 import sys
 
-from leaf_spine import Fabric, Failed, carry_out, report, run, wait_for
+from lab.command import Failed, run, wait_for
+from lab.leaf_spine import Fabric, carry_out, report
 
 LINKS = [("h1", "r1"), ("r1", "b1"), ("b1", "b2"), ("b2", "r2"), ("r2", "h2")]
 

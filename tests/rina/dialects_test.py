@@ -6,7 +6,8 @@ Exit status: 0 if everything passed, 1 if something failed, 2 if the test could 
 
 import sys
 
-from leaf_spine import Fabric, Failed, carry_out, report, wait_for
+from lab.command import Failed, wait_for
+from lab.leaf_spine import Fabric, carry_out, report
 
 NODES = ["n1", "n2", "n3"]
 LINKS = [("n1", "n2"), ("n2", "n3")]

@@ -16,7 +16,7 @@ from scapy.packet import Raw
 from scapy.utils import wrpcap
 
 from efcp import CONGESTION, MANAGEMENT, RINA, Efcp, Irati, Protected
-from leaf_spine import HOPWRIGHT, ROOT, Failed, run
+from lab.command import HOPWRIGHT, ROOT, Failed, run
 
 RECORDED = ROOT / "crates/agents/rina/src/rlite/recorded.txt"
 

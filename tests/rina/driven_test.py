@@ -14,7 +14,8 @@ import signal
 import subprocess
 import sys
 
-from leaf_spine import HOPWRIGHT, METRICS, PATIENCE, ROOT, Fabric, Failed, Node, carry_out, in_turn, report, run, wait_for
+from lab.command import HOPWRIGHT, PATIENCE, ROOT, Failed, run, wait_for
+from lab.leaf_spine import METRICS, Fabric, Node, carry_out, in_turn, report
 
 SWITCH = "192.0.2.2:9559"
 

@@ -12,9 +12,8 @@ import tempfile
 import unittest
 import zlib
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = os.environ.get("HOPWRIGHT", str(TARGET / "release/hopwright"))
+from lab.command import HOPWRIGHT, ROOT
+
 FRAMES = 100_000
 MAC, PEER = bytes.fromhex("020000000100"), bytes.fromhex("0200000000a0")
 TYPES = (0x40, 0x80, 0xC0, 0xC1, 0xC2, 0xC4, 0xC5, 0xC6, 0xC9, 0xCA, 0xCD, 0xCE, 0xCF)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from leaf_spine import Failed
+from lab.command import Failed
 
 OP = {name: number for number, name in enumerate(
     "CONNECT CONNECT_R RELEASE RELEASE_R CREATE CREATE_R DELETE DELETE_R READ READ_R CANCELREAD CANCELREAD_R WRITE WRITE_R START START_R STOP STOP_R".split())}

@@ -12,7 +12,8 @@ import time
 
 import irati_peer as irati
 from irati_peer import ACK_FLOW, DATA, MANAGEMENT, OP, RUN, Link, Messages, pdu
-from leaf_spine import Fabric, Failed, carry_out, report, run, wait_for
+from lab.command import Failed, run, wait_for
+from lab.leaf_spine import Fabric, carry_out, report
 
 DIF, PEER, PATIENCE = "normal.DIF", "test1.IRATI", 30.0
 MANAGEMENT_AE = "Management"

@@ -12,7 +12,8 @@ import statistics
 import sys
 import time
 
-from leaf_spine import Fabric, Failed, carry_out, report, run, wait_for
+from lab.command import Failed, run, wait_for
+from lab.leaf_spine import Fabric, carry_out, report
 
 HOSTS_OF_LEAF = 3
 PATIENCE = 600.0

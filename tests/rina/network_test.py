@@ -9,7 +9,8 @@ import signal
 import sys
 import time
 
-from leaf_spine import PATIENCE, HOSTS, LEAVES, Fabric, Failed, carry_out, in_turn, report, wait_for
+from lab.command import PATIENCE, Failed, wait_for
+from lab.leaf_spine import HOSTS, LEAVES, Fabric, carry_out, in_turn, report
 
 # Between two hosts of different leaves.
 PAIRS = [("h1", "h8"), ("h2", "h3"), ("h5", "h4"), ("h7", "h6"), ("h8", "h1")]

@@ -11,7 +11,7 @@ build=${RLITE_BUILD:-/var/tmp/hopwright-rlite}
 case $build in /tmp/* | /run/* | /dev/*) echo "RLITE_BUILD is in a folder that the machines do not see" >&2 && exit 2 ;; esac
 ../packages.sh qemu-system-x86_64:qemu-system-x86 depmod:kmod cpio:cpio busybox:busybox-static cmake:cmake g++:g++ git:git \
     protoc:protobuf-compiler /usr/include/google/protobuf/message.h:libprotobuf-dev
-image=$(python3 -c 'import sys; sys.path.insert(0, ".."); import machine; print(machine.kernel_package())')
+image=$(python3 -c 'from lab import machine; print(machine.kernel_package())')
 headers=/usr/src/${image/image/headers}
 ../packages.sh "$headers:$(basename "$headers")"
 commit=$(git -c safe.directory='*' -C "$checkout" rev-parse HEAD)
@@ -28,8 +28,7 @@ if [[ $(cat "$build/built" 2>/dev/null) != "$commit $image" ]]; then
     ) >"$build/log" 2>&1 || { tail -20 "$build/log" >&2 && exit 2; }
     python3 - "$build/kernel" <<'.'
 import pathlib, sys
-sys.path.insert(0, "..")
-import machine
+from lab import machine
 folder = pathlib.Path(sys.argv[1])
 machine.first_files(folder, machine.unpack_kernel(folder).name.removeprefix("vmlinuz-"))
 .

@@ -18,7 +18,8 @@ import sys
 
 import rlite_machine
 from api_test import LIBRARY, Programs, compiled
-from leaf_spine import PREFIX, Fabric, Failed, carry_out, in_turn, report, run, wait_for
+from lab.command import Failed, wait_for
+from lab.leaf_spine import Fabric, carry_out, in_turn, report
 
 DIF = "n.DIF"
 COUNT = int(os.environ.get("RLITE_MEMBERS", 3))

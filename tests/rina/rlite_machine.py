@@ -7,12 +7,9 @@ It has this machine's files, and takes commands as JSON lines by its second seri
 import json
 import socket
 import subprocess
-import sys
 
-from leaf_spine import ROOT, Failed, run, wait_for
-
-sys.path.insert(0, str(ROOT / "tests"))
-from machine import machine
+from lab.command import Failed, run, wait_for
+from lab.machine import machine
 
 SECOND = """#!/bin/bash
 export PATH={build}/out/usr/bin:{build}/out/usr/sbin:/usr/sbin:/usr/bin:/sbin:/bin LD_LIBRARY_PATH={build}/out/usr/lib

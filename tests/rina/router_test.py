@@ -5,13 +5,10 @@ import itertools
 import logging
 import pathlib
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests/p4runtime"))
 logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
 
 import p4runtime_sh.shell as sh
@@ -20,8 +17,9 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Raw
 
 from efcp import CONGESTION, DATA, MANAGEMENT, RINA, TYPES, Efcp, Irati, Protected
-import patience
-from switch import HOPWRIGHT, PATIENCE, Switch, p4info
+from lab import patience
+from lab.command import HOPWRIGHT, PATIENCE, ROOT
+from lab.switch import Switch, p4info
 
 patience.shell()
 PROGRAM = ROOT / "p4/rina/interior.p4"

@@ -15,9 +15,8 @@ import sys
 import time
 
 from engines import BUILD, HERE, run
+from lab.command import HOPWRIGHT, ROOT
 
-ROOT = HERE.parent.parent
-HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")).resolve()
 PROGRAM = ROOT / "examples/l3.p4"
 # The address of the control.
 ADDRESS = "192.168.1.50"

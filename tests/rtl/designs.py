@@ -15,12 +15,11 @@ import sys
 import time
 
 from engines import BUILD, HERE, run
+from lab.command import HOPWRIGHT, ROOT
 
 sys.path.insert(0, str(HERE / "corundum"))
 import app_block  # noqa: E402
 
-ROOT = HERE.parent.parent
-HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
 # Program, target, the shell of the target.
 SMALL = {
     "l2-ecp5": ("examples/l2.p4", "ecp5-85-256", "ecp5"),

@@ -9,15 +9,13 @@ The number behind a signal's name is its stage; the design's SystemVerilog names
 import argparse
 import collections
 import json
-import os
 import re
 import sys
 
-from engines import BUILD, HERE, run
+from engines import BUILD, run
+from lab.command import HOPWRIGHT, ROOT
 from synthesis import APART, TOGETHER
 
-ROOT = HERE.parent.parent
-HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
 SCION = "p4/scion/border_router.p4"
 DESIGNS = {
     "l2": ["examples/l2.p4"],

@@ -11,10 +11,9 @@ import re
 import sys
 
 import synthesis
-from engines import BUILD, HERE, run
+from engines import BUILD, run
+from lab.command import HOPWRIGHT, ROOT
 
-ROOT = HERE.parent.parent
-HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
 SCION = "p4/scion/border_router.p4"
 SMALL = ["-D", "PROFILE_ECP5", "-D", "NO_EPIC", "-D", "NO_OTHER_KEYS", "-D", "NO_ONE_HOP", "-D", "NO_IPV6", "--gap", "12"]
 # Program, target, bits of the bus, further arguments.

@@ -5,13 +5,11 @@
 
 import argparse
 import json
-import os
 import sys
 
-from engines import HERE, run
+from engines import run
+from lab.command import HOPWRIGHT, ROOT
 
-ROOT = HERE.parent.parent
-HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
 PLATFORM = "p4/switchblade/platform.p4"
 
 

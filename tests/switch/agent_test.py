@@ -9,7 +9,10 @@ import subprocess
 import tempfile
 import unittest
 
-from lab import HOPWRIGHT, PATIENCE, Lab, ip, veth, wait_until
+from lab.command import HOPWRIGHT, PATIENCE, wait_until
+from lab.netns import ip
+from lab.switch import veth
+from lab.tenants import Lab
 
 EXAMPLES = pathlib.Path(HOPWRIGHT).parent / "examples"
 RESPONDER, ECHO = EXAMPLES / "arp_responder", EXAMPLES / "echo_responder"

@@ -18,17 +18,13 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+from lab.command import HOPWRIGHT, ROOT, Failed, run, wait_for
+from lab.node import PREFIX, RECEIVE, SEND, Node, ping
+
 # The clients of the other tests, each in its own environment.
 FINSY = ROOT / "tests/p4runtime/.venv-finsy/bin/python"
 OSKEN = ROOT / "tests/openflow/.venv/bin/python"
-sys.path.append(str(ROOT / "tests/ip"))
 
-import network_test as ip_lab  # noqa: E402
-from network_test import HOPWRIGHT, RECEIVE, SEND, Failed, Node, ping, run, wait_for  # noqa: E402
-
-PREFIX = f"hwsw{os.getpid()}-"
 SLICES = 4
 SPLICING_MAC = "020000000301"
 
@@ -130,7 +126,7 @@ asyncio.run(main())
 # Sends this many packets of each slice by the first device, this many a second, and counts what the others get.
 SPLICING_TRAFFIC = """
 import json, select, socket, sys, time
-from frames import ethernet, ipv4, splicing, udp
+from lab.frames import ethernet, ipv4, splicing, udp
 count, rate, slices, mac = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 def device(name):
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -186,7 +182,7 @@ class Switch(Node):
         before = self.log("switch").count("configuration read again")
         self.file.write_text(self.config.replace(old, new))
         run("kill", "-HUP", self.process.pid)
-        wait_for("the change", lambda: self.log("switch").count("configuration read again") > before, step=0.02)
+        wait_for("the change", lambda: self.log("switch").count("configuration read again") > before, interval=0.02)
 
     def tenant(self, *arguments):
         return run(HOPWRIGHT, "tenant", *arguments, "--socket", self.socket)
@@ -200,7 +196,6 @@ class Network(dict):
 
     def __init__(self, folder):
         # Names of namespaces begin with this process's prefix.
-        ip_lab.PREFIX = PREFIX
         self.folder = folder
         super().__init__({name: Node(name, folder) for name in NODES})
         self.switch = Switch("sw", folder)
@@ -405,12 +400,12 @@ def cut(network, seconds=8):
     time.sleep(1)
     network["rb"].ip("link", "set", "v4", "down")
     route = lambda: network["v4"].ip("route", "show", "10.0.5.0/24")
-    took = wait_for("a way around", lambda: "dev v4a" in route(), step=0.02)
+    took = wait_for("a way around", lambda: "dev v4a" in route(), interval=0.02)
     print(f"  cut: OSPF's way around after {took * 1000:.0f} ms", flush=True)
     trace(network, AROUND)
     network["rb"].ip("link", "set", "v4", "up")
     network["rb"].ip("address", "replace", "10.0.12.1/24", "dev", "v4")
-    took = wait_for("the link is used again", lambda: "dev v4b" in route(), step=0.02)
+    took = wait_for("the link is used again", lambda: "dev v4b" in route(), interval=0.02)
     print(f"  healed: used again after {took:.1f} s", flush=True)
     end(begun, may_lose=["ipv4, by OSPF"])
     trace(network, DIRECT)

@@ -33,7 +33,8 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-from lab import HERE, P4RUNTIME, Lab
+from lab.command import ROOT
+from lab.tenants import P4RUNTIME, Lab
 
 CPUS = sorted(os.sched_getaffinity(0))
 SWITCH_CPU, LOAD_CPU = CPUS[-1], CPUS[0]
@@ -149,7 +150,7 @@ class Bed(Lab):
         (self.folder / "bridge.stf").write_text(STATIONS)
         (self.folder / "guest.stf").write_text(guest_entries())
         self.generator = self.folder / "traffic"
-        subprocess.run(["cc", "-O2", "-Wall", "-pthread", "-o", self.generator, HERE / "traffic.c"], check=True)
+        subprocess.run(["cc", "-O2", "-Wall", "-pthread", "-o", self.generator, ROOT / "tests/switch/traffic.c"], check=True)
 
     def __enter__(self):
         super().__enter__()
@@ -306,7 +307,7 @@ def packets_out():
 def pipelines():
     """Replaces the program every second: each is another."""
     controller = Controller()
-    program = (HERE / "guest.p4").read_text()
+    program = (ROOT / "tests/switch/guest.p4").read_text()
     for number in itertools.count():
         begun = time.monotonic()
         controller.set_pipeline(controller.pipeline(program.replace("0x9e3779b9", hex(number + 1))))
@@ -332,7 +333,7 @@ def hoard():
     """Asks for more memory than it may have, in all ways, and takes all that there is: enormous registers, programs that just fit one after
     the other, entries and multicast groups until there is no room."""
     controller = Controller()
-    p4r, program = controller.p4r, (HERE / "guest.p4").read_text()
+    p4r, program = controller.p4r, (ROOT / "tests/switch/guest.p4").read_text()
     cells = lambda count: program.replace("bit<32> key;", f"bit<32> key;\n    register<bit<64>>({count}) cells;").replace(
         "        churned.apply();", "        cells.write(hdr.guest.serial, 1);\n        churned.apply();")
     too_large = [controller.pipeline(cells(count)) for count in ((1 << 32) - 1, 1 << 23)]

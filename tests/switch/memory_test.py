@@ -10,7 +10,9 @@ import unittest
 import grpc
 from finsy.proto import p4r
 
-from lab import P4RUNTIME, ROOT, Lab, ethernet, hopwright, wait_until
+from lab.command import ROOT, hopwright, wait_until
+from lab.switch import ethernet
+from lab.tenants import P4RUNTIME, Lab
 
 MIB = 1 << 20
 TENANTS = 1000

@@ -9,9 +9,10 @@ import unittest
 import finsy as fy
 from finsy.proto import stratum
 
-from lab import P4RUNTIME, ROOT, Certificates, Flow, Lab, ethernet, hopwright, ip, ipv4, on_a_busy_machine, wait_until
-
-import patience  # of tests/p4runtime
+from lab import patience
+from lab.command import ROOT, hopwright, wait_until
+from lab.switch import ethernet, ipv4
+from lab.tenants import Certificates, Flow, Lab, on_a_busy_machine
 
 patience.finsy()
 ROUTERS = {"red": "020000000101", "blue": "020000000102"}

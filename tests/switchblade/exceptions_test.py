@@ -19,15 +19,13 @@ import tempfile
 import time
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests/p4runtime"))
-
 import finsy as fy
 
-from frames import ethernet, ipv4, udp
 from handler import Handler
-import patience
-from switch import HOPWRIGHT, PATIENCE, Switch
+from lab import patience
+from lab.command import HOPWRIGHT, PATIENCE, ROOT
+from lab.frames import ethernet, ipv4, udp
+from lab.switch import Switch
 
 patience.finsy()
 PLATFORM = ROOT / "p4/switchblade/platform.p4"

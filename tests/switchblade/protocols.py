@@ -1,6 +1,6 @@
 """What four VDPs with four protocols do, by p4/switchblade/four_protocols.stf."""
 
-from frames import ethernet, ipv4, ipv6, splicing, udp
+from lab.frames import ethernet, ipv4, ipv6, splicing, udp
 
 
 def vdp(number):

@@ -1,19 +1,16 @@
 #!/usr/bin/env python3
 """Four protocols at the same time on the SwitchBlade platform, and a fifth that comes while it runs."""
 
-import pathlib
 import re
 import shlex
 import subprocess
 import sys
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests/p4runtime"))
-
-from frames import ethernet, labelled
+from lab.command import HOPWRIGHT, ROOT
+from lab.frames import ethernet, labelled
+from lab.switch import Switch
 from protocols import FourProtocols, to, vdp
-from switch import HOPWRIGHT, Switch
 
 DESTINATION = 0x1122334455667788
 

@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 """The platform and the Path Splicing router as tenants of one switch, and tenants whose flows handlers decide."""
 
-import pathlib
 import sys
 import time
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests/switch"))
-
-from frames import ethernet, ipv4, splicing, udp
 from handler import Handler
-from lab import P4RUNTIME, Certificates, Lab, hopwright
+from lab.command import ROOT, hopwright
+from lab.frames import ethernet, ipv4, splicing, udp
+from lab.tenants import P4RUNTIME, Certificates, Lab
 from protocols import FourProtocols
 
 PORTS = 'ports = { 0 = "sw0", 1 = "sw1", 2 = "sw2", 3 = "sw3" }'

@@ -26,16 +26,13 @@ import tempfile
 import threading
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/interop"))
-from lab.checks import Checks  # noqa: E402
-from lab.ledger import _devices, _socket_drops  # noqa: E402
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth  # noqa: E402
-from lab.process import PATIENCE, Process, unwind_on_signals, wait_until  # noqa: E402
-from lab.scion import Stream, socket_in, udp_socket  # noqa: E402
+from lab.checks import Checks
+from lab.command import HOPWRIGHT, PATIENCE, ROOT, LabError, wait_until
+from lab.ledger import _devices, _socket_drops
+from lab.netns import End, Namespace, remove_all, require_root, veth
+from lab.process import Process, unwind_on_signals
+from lab.scion import Stream, socket_in, udp_socket
 
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 FRR = Path("/usr/lib/frr")
 PREFIX = f"hwto{os.getpid()}-"
 METRICS = "127.0.0.1:30402"

@@ -19,12 +19,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+
+from lab.command import HOPWRIGHT, ROOT, Failed, run, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 TRANSFER = HERE / "transfer.py"
 PREFIX = f"hwtcp{os.getpid()}-"
 # The machine may be busy.
@@ -34,25 +32,6 @@ LEAST = 30e6
 # Of the segments of a transfer that is slower, at most this part is repeated.
 REPEATED = 0.05
 HOSTS = {"h1": (1, "02:00:00:00:01:01"), "h2": (2, "02:00:00:00:02:01")}
-
-
-class Failed(Exception):
-    pass
-
-
-def run(*command, check=True):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=PATIENCE)
-    if check and done.returncode:
-        raise Failed(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def wait_for(what, condition):
-    begin = time.monotonic()
-    while not condition():
-        if time.monotonic() - begin > PATIENCE:
-            raise Failed(f"{what}: not within {PATIENCE:.0f} s")
-        time.sleep(0.05)
 
 
 class Lab:
@@ -137,7 +116,7 @@ class Lab:
                 raise Failed(f"{name} has ended: {self.log(name)[-2000:]}")
             return ready in self.log(name)
         try:
-            wait_for(f"{name} runs", is_ready)
+            wait_until(f"{name} runs", is_ready)
         except Failed as failure:
             raise Failed(f"{failure}: {self.log(name)[-2000:]}") from None
 
@@ -151,7 +130,7 @@ class Lab:
         """Sends bytes from one end to the other. Returns bits per second, fewer than `least` only if almost nothing was repeated."""
         before = self.segments(ends[0])
         receiver = self.start(ends[1], f"receive-{port}", sys.executable, TRANSFER, "receive", address, port)
-        wait_for("a listener", lambda: "ready" in self.log(f"receive-{port}"))
+        wait_until("a listener", lambda: "ready" in self.log(f"receive-{port}"))
         sender = self.start(ends[0], f"send-{port}", sys.executable, TRANSFER, "send", address, port, count)
         for process, name in ((sender, "send"), (receiver, "receive")):
             try:
@@ -172,7 +151,7 @@ class Lab:
     def bursts(self, address, count, port):
         """Sends segmented datagrams from h1 to h2 and waits for an answer to each burst. Returns how many were sent again."""
         peer = self.start("h2", f"answer-{port}", sys.executable, TRANSFER, "answer", address, port)
-        wait_for("a peer", lambda: "ready" in self.log(f"answer-{port}"))
+        wait_until("a peer", lambda: "ready" in self.log(f"answer-{port}"))
         sender = self.start("h1", f"bursts-{port}", sys.executable, TRANSFER, "bursts", address, port, count)
         try:
             sender.wait(2 * PATIENCE)
@@ -253,7 +232,7 @@ def router(lab, ports):
         lab.ip("cp", "address", "add", f"2001:db8:{n}::1/64", "dev", device)
     addresses = lab.two_networks()
     for address in addresses.values():
-        wait_for(f"a route to {address}", lambda: subprocess.run(
+        wait_until(f"a route to {address}", lambda: subprocess.run(
             ["ip", "netns", "exec", PREFIX + "h1", "ping", "-c", "1", "-W", "1", address], capture_output=True).returncode == 0)
     return addresses
 
@@ -269,7 +248,7 @@ def openflow(lab, ports):
                          name=f"openflow{number}")
         for flow in (f"in_port=1,actions={out}", f"in_port=2,actions={back}"):
             command = ["ip", "netns", "exec", PREFIX + "sw", "ovs-ofctl", "-O", "OpenFlow10", "add-flow", f"tcp:127.0.0.1:{listener}", flow]
-            wait_for("flows", lambda: subprocess.run(command, capture_output=True).returncode == 0)
+            wait_until("flows", lambda: subprocess.run(command, capture_output=True).returncode == 0)
     return lab.one_network()
 
 
@@ -283,7 +262,7 @@ def check_counts(lab, count, mtu):
             raise Failed(f"with an MTU of {mtu} the program saw {port['rx_packets']} packets of {port['rx_bytes']} bytes")
         return port["rx_bytes"] > count
     # Counters are written each second.
-    wait_for("counters", has_seen)
+    wait_until("counters", has_seen)
 
 
 CASES = [

@@ -11,21 +11,21 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "p4runtime"))
-from switch import HOPWRIGHT, PATIENCE, Switch, ethernet, ip, ipv4, wait_for_links  # noqa: E402
+import grpc
+from p4.v1 import p4runtime_pb2 as p4rt
+from p4.v1 import p4runtime_pb2_grpc
+from thrift.protocol import TBinaryProtocol, TMultiplexedProtocol
+from thrift.Thrift import TApplicationException
+from thrift.transport import TSocket, TTransport
 
-import grpc  # noqa: E402
-from p4.v1 import p4runtime_pb2 as p4rt  # noqa: E402
-from p4.v1 import p4runtime_pb2_grpc  # noqa: E402
-from thrift.protocol import TBinaryProtocol, TMultiplexedProtocol  # noqa: E402
-from thrift.Thrift import TApplicationException  # noqa: E402
-from thrift.transport import TSocket, TTransport  # noqa: E402
-
-from bm_runtime.simple_pre_lag import SimplePreLAG  # noqa: E402
-from bm_runtime.standard import Standard  # noqa: E402
-from bm_runtime.standard.ttypes import (BmAddEntryOptions, BmMatchParam, BmMatchParamExact, BmMatchParamType, BmResourceType,  # noqa: E402
+from bm_runtime.simple_pre_lag import SimplePreLAG
+from bm_runtime.standard import Standard
+from bm_runtime.standard.ttypes import (BmAddEntryOptions, BmMatchParam, BmMatchParamExact, BmMatchParamType, BmResourceType,
                                         InvalidRegisterOperation, InvalidTableOperation)
-from sswitch_runtime import SimpleSwitch  # noqa: E402
+from lab.command import HOPWRIGHT, PATIENCE
+from lab.netns import ip
+from lab.switch import Switch, ethernet, ipv4, wait_for_links
+from sswitch_runtime import SimpleSwitch
 
 CLI = pathlib.Path(sys.executable).parent / "simple_switch_CLI"
 PROMPT = "RuntimeCmd: "

@@ -13,7 +13,8 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from p4.v1 import p4runtime_pb2_grpc
 
 from cli_test import ThriftSwitch, cli, client, close_clients, frame
-from switch import PATIENCE, ip
+from lab.command import PATIENCE
+from lab.netns import ip
 
 # Topic, device, context; then the list, the buffer and the number of samples, or the buffer, the table and the number of entries.
 LEARNED = struct.Struct("<4sQiiQI")

@@ -17,10 +17,8 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
+from lab.command import HOPWRIGHT, ROOT
+
 VENV = ROOT / "tests/p4runtime/.venv-finsy/bin"
 # The machine may be busy.
 PATIENCE = 60.0

@@ -9,8 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import phrases
 import ptf
+
+import phrases
 from suite import Job, Suite, Unavailable
 
 # OFTest needs Python 2.7, with the Scapy of its time.
@@ -57,7 +58,7 @@ class OfTest(Suite):
             settings = json.dumps({
                 "switch": [str(word) for word in switch], "server": ("127.0.0.1", LISTEN), "ports": PORTS, "device": "",
                 "ptf": [str(word) for word in oft], "path": [str(LIBRARIES)], "folder": folder})
-            command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, ptf.HERE / "lab.py", settings]
+            command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, ptf.HERE / "ptf_network.py", settings]
             try:
                 done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=seconds)
                 said = done.stdout.decode(errors="replace")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import json
-import os
 import select
 import socket
 import struct
@@ -14,8 +13,9 @@ import threading
 import time
 from pathlib import Path
 
-from lab.netns import End, LabError, Namespace, Offloads, veth  # tests/interop/lab
-from lab.process import PATIENCE, Process
+from lab.command import PATIENCE, LabError
+from lab.netns import End, Namespace, Offloads, veth
+from lab.process import Process
 
 from .packets import VLAN, answer, host_mac, is_arp_reply, is_noise, normal, router_mac
 

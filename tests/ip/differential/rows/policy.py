@@ -279,7 +279,6 @@ BOTH = [
 ]
 
 
-
 for name, rules in (
     ("drop policy", "table inet f { chain c { type filter hook forward priority 0; policy drop; } }"),
     ("accept policy", "table inet f { chain c { type filter hook forward priority 0; policy accept; } }"),

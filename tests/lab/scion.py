@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable
 
+from .command import wait_until
 from .netns import Namespace
-from .process import wait_until
 
 if TYPE_CHECKING:
     from .ledger import Ledger

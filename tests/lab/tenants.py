@@ -16,31 +16,13 @@ import threading
 import time
 import urllib.request
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path += [str(ROOT / "tests/p4runtime"), str(ROOT / "tests")]
-
-from schedstat import waited_for_cpu  # noqa: E402
-from switch import HOPWRIGHT, PATIENCE, ethernet, ip, ipv4, veth, wait_for_links  # noqa: E402, F401
+from .command import HOPWRIGHT, PATIENCE, ROOT, hopwright, wait_until
+from .netns import ip
+from .schedstat import waited_for_cpu
+from .switch import veth, wait_for_links
 
 P4RUNTIME = "127.0.0.1:9559"
 METRICS = "127.0.0.1:9090"
-
-
-def hopwright(*args, ok=True):
-    """What a command prints; it must go well, or with ok=False badly."""
-    done = subprocess.run([HOPWRIGHT, *map(str, args)], capture_output=True, text=True, timeout=60)
-    assert (done.returncode == 0) == ok, f"{args}: {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout if ok else done.stderr
-
-
-def wait_until(what, condition, patience=PATIENCE):
-    """Waits until a condition holds; returns its value."""
-    deadline = time.monotonic() + patience
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        time.sleep(0.02)
-    return value
 
 
 def on_a_busy_machine(test):

@@ -6,8 +6,8 @@ import json
 import re
 import time
 
-from .netns import LabError, Namespace
-from .process import PATIENCE
+from .command import PATIENCE, LabError
+from .netns import Namespace
 
 # Run inside the namespace: prints one JSON list [status, content type, body] per request of its argument.
 _FETCH = """

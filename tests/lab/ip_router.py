@@ -1,30 +1,19 @@
 """`hopwright ip` between two hosts, in this network namespace and two more."""
 
-import functools
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[0] / "switch"), str(HERE.parents[0] / "p4runtime")]
-
-import lab  # noqa: E402
-from switch import HOPWRIGHT, ip  # noqa: E402
-
-# The machine may be busy.
-PATIENCE = 60.0
-
-
-wait_until = functools.partial(lab.wait_until, patience=PATIENCE)
+from .command import HOPWRIGHT, PATIENCE, wait_until
+from .netns import ip
 
 
 def links(namespace=None):
     """The interfaces of a namespace as `ip -s link` shows them, by name."""
     inside = ["-n", namespace] if namespace else []
-    shown = subprocess.run(["ip", *inside, "-j", "-s", "-d", "link"], check=True, capture_output=True, text=True).stdout
+    shown = ip(*inside, "-j", "-s", "-d", "link")
     return {link["ifname"]: link for link in json.loads(shown)}
 
 
@@ -63,7 +52,7 @@ class Process:
             status = "killed: it did not stop"
         if kind is not None:
             print(self.output(), file=sys.stderr)
-        if self.command[0] == HOPWRIGHT:
+        if self.command[0] == str(HOPWRIGHT):
             assert status == 0, f"{self.command} ended with {status}:\n{self.output()}"
 
 

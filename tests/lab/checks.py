@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Callable
 
-from .process import PATIENCE
+from .command import PATIENCE
 
 
 class Checks:

@@ -18,16 +18,14 @@ from enum import Enum
 from pathlib import Path
 from typing import Iterator
 
+from .command import LabError
+
 SIOCETHTOOL = 0x8946
 # Legacy ethtool commands: turn receive checksumming, transmit checksumming and
 # generic receive offload on or off (linux/ethtool.h).
 ETHTOOL_SRXCSUM = 0x15
 ETHTOOL_STXCSUM = 0x17
 ETHTOOL_SGRO = 0x2C
-
-
-class LabError(Exception):
-    """The laboratory could not be built or used; the text says what to do."""
 
 
 def require_root(what: str) -> None:

@@ -12,14 +12,12 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 
-from .netns import LabError, Namespace
+from .command import PATIENCE, LabError
+from .netns import Namespace
 
 PR_SET_PDEATHSIG = 1
-# Seconds that a condition is waited for before a test gives up: many times what it takes on an idle machine.
-PATIENCE = 120.0
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -215,15 +213,6 @@ class Process:
         text = Path(f"/proc/{self.pid}/stat").read_text()
         fields = text[text.rindex(")") + 2:].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def wait_until(what: str, condition, timeout: float = PATIENCE, interval: float = 0.1) -> None:
-    """Polls `condition` until it is true; raises after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > deadline:
-            raise LabError(f"timed out after {timeout:.0f} s waiting for {what}")
-        time.sleep(interval)
 
 
 def has_port(pid: int, port: int) -> bool:

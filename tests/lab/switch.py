@@ -1,7 +1,6 @@
 """A switch under test: `hopwright run` on veth pairs in this network namespace, and raw sockets at their other ends."""
 
 import json
-import os
 import pathlib
 import select
 import socket
@@ -10,32 +9,23 @@ import subprocess
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", HERE.parents[1] / "target"))
-HOPWRIGHT = os.environ.get("HOPWRIGHT", str(TARGET / "release/hopwright"))
+from .command import HOPWRIGHT, PATIENCE, ROOT, wait_until
+from .netns import ip
+
+# Programs are named by their paths from here.
+HERE = ROOT / "tests/p4runtime"
 PORTS = 4
 # Of linux/if_packet.h; AUXDATA is struct tpacket_auxdata.
 SOL_PACKET, PACKET_AUXDATA = 263, 8
 TP_STATUS_VLAN_VALID = 1 << 4
 AUXDATA = struct.Struct("=IIIHHHH")
-# The machine may be busy.
-PATIENCE = 60.0
-
-
-def ip(*args):
-    subprocess.run(["ip", *args], check=True)
 
 
 def wait_for_links(*devices):
     """Waits until Linux says that devices are up, which it does up to a second late."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        shown = json.loads(subprocess.run(["ip", "-j", "link"], check=True, capture_output=True, text=True).stdout)
-        late = set(devices) - {link["ifname"] for link in shown if link["operstate"] == "UP"}
-        if not late:
-            return
-        assert time.monotonic() < deadline, f"not up: {late}"
-        time.sleep(0.02)
+    def late():
+        return set(devices) - {link["ifname"] for link in json.loads(ip("-j", "link")) if link["operstate"] == "UP"}
+    wait_until(lambda: f"{late()} to be up", lambda: not late(), interval=0.02)
 
 
 def veth(device, peer):
@@ -47,6 +37,15 @@ def veth(device, peer):
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     raw.bind((peer, 0))
     return raw
+
+
+def accepts(host, port):
+    """Whether somebody accepts connections there."""
+    try:
+        socket.create_connection((host, int(port)), timeout=1).close()
+        return True
+    except OSError:
+        return False
 
 
 class Switch:
@@ -66,15 +65,9 @@ class Switch:
         interfaces = [arg for n in range(PORTS) for arg in ("-i", f"{n}@sw{n}")]
         self.log = tempfile.NamedTemporaryFile("w+", suffix=".log")
         self.process = subprocess.Popen(self.command(interfaces), stderr=self.log, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection((self.host, int(self.port)), timeout=1).close()
-                return self
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"the switch does not answer:\n{self.output()}") from None
-                time.sleep(0.05)
+        wait_until(self.output, lambda: accepts(self.host, self.port) or self.process.poll() is not None, interval=0.05)
+        assert self.process.poll() is None, f"the switch has ended:\n{self.output()}"
+        return self
 
     def command(self, interfaces):
         return [HOPWRIGHT, "run", str(HERE / self.program), *interfaces, "--p4runtime", self.address, *self.options]

@@ -12,11 +12,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .netns import LabError
+from .command import ROOT, LabError
 
 MODULE = "github.com/scionproto/scion"
-INTEROP = Path(__file__).resolve().parent.parent
-REPOSITORY = INTEROP.parent.parent
+INTEROP = ROOT / "tests/interop"
 OLDEST = "v0.14.0"
 RELEASE = os.environ.get("REFERENCE") or OLDEST
 MODULES = INTEROP / ("go.mod" if RELEASE == OLDEST else f"{RELEASE}.mod")

@@ -17,11 +17,9 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
+from .command import HOPWRIGHT, PATIENCE, Failed, run
+
 PREFIX = f"hwrina{os.getpid()}-"
-PATIENCE = 120.0
 # In each namespace.
 METRICS = "127.0.0.1:9402"
 SPINES = ["spine1", "spine2"]
@@ -30,38 +28,6 @@ HOSTS = [f"h{n}" for n in range(1, 9)]
 LINKS = [(spine, leaf) for spine in SPINES for leaf in LEAVES] + [(LEAVES[n // 2], host) for n, host in enumerate(HOSTS)]
 # The first member's; the others are given theirs.
 ADDRESSES = {"spine1": 1}
-
-
-class Failed(Exception):
-    pass
-
-
-def run(*command, check=True, timeout=PATIENCE):
-    try:
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired as late:
-        raise Failed(f"{' '.join(map(str, command))}: not within {timeout:.0f} s: {late.output}") from None
-    if check and done.returncode:
-        raise Failed(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def wait_for(what, condition, patience=PATIENCE):
-    """Waits until a condition holds; returns how long that took, in seconds."""
-    begin = time.monotonic()
-    while True:
-        try:
-            found = condition()
-        except (Failed, json.JSONDecodeError, LookupError, StopIteration, FileNotFoundError) as error:
-            # What is looked for is not there yet.
-            found, why = False, error
-        else:
-            why = found
-        if found:
-            return time.monotonic() - begin
-        if time.monotonic() - begin > patience:
-            raise Failed(f"{what}: not within {patience:.0f} s ({why})")
-        time.sleep(0.1)
 
 
 def report(text):

@@ -15,27 +15,17 @@ import subprocess
 import time
 from pathlib import Path
 
-from .netns import LabError, Namespace
-from .process import PATIENCE, Process, wait_until
-from .reference import REPOSITORY, tool
-
-
-def _target() -> Path:
-    return Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+from .command import HOPWRIGHT, PATIENCE, ROOT, TARGET, LabError, wait_until
+from .netns import Namespace
+from .process import Process
+from .reference import tool
 
 
 def hopwright_binary() -> str:
     """Our binary: $HOPWRIGHT, else the release build of this checkout."""
-    named = os.environ.get("HOPWRIGHT")
-    if named:
-        return named
-    path = _target() / "release" / "hopwright"
-    if not path.is_file():
-        raise LabError(
-            f"{path} is missing: run `cargo build --release -p hopwright-cli`, "
-            "or name the binary in $HOPWRIGHT"
-        )
-    return str(path)
+    if not HOPWRIGHT.is_file():
+        raise LabError(f"{HOPWRIGHT} is missing: run `make hopwright`, or name the binary in $HOPWRIGHT")
+    return str(HOPWRIGHT)
 
 
 def _setting(text: str) -> str:
@@ -84,7 +74,7 @@ def write_switch(config: Path, namespace: Namespace) -> Path:
     file.write_text(SWITCH.format(
         ports="".join(f'[[port]]\ndevice = "{device}"\n' for device in devices),
         numbers=", ".join(f'{n} = "{device}"' for n, device in enumerate(devices, 1)),
-        config=config, repository=REPOSITORY))
+        config=config, repository=ROOT))
     return file
 
 
@@ -119,7 +109,7 @@ class RouterKind:
             self._template = [hopwright_binary(), "switch", "--config", "{switch}"]
         elif choice == "arm64":
             self.name = "hopwright, 64-bit Arm"
-            self._template = [str(REPOSITORY / "tests/arm64/router.py"), "run", str(_target() / "arm64-machine"),
+            self._template = [str(ROOT / "tests/arm64/router.py"), "run", str(TARGET / "arm64-machine"),
                               "--config", "{config}", "--stats", "{stats}"]
         elif choice.split("+")[0] == "hopwright":
             self.name = choice.replace('"', "")

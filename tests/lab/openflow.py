@@ -12,33 +12,15 @@ import subprocess
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-HOPWRIGHT = os.environ.get("HOPWRIGHT", str(ROOT / "target/release/hopwright"))
+from .command import HOPWRIGHT, ROOT, run, wait_until
+
+HERE = ROOT / "tests/openflow"
 PYTHON = HERE / ".venv/bin/python"
 CONTROLLER, LISTEN, REST = 6653, 6654, 8080
 ETH_P_ALL = 3
 SOL_PACKET, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 263, 8, 23
 PACKET_OUTGOING = 4
 CLONE_NEWNET = 0x40000000
-
-
-def run(*command, check=True):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if check and done.returncode:
-        raise AssertionError(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def eventually(what, check, seconds=60):
-    """Waits until `check` returns something true, and returns it."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = check()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what() if callable(what) else what}"
-        time.sleep(0.05)
 
 
 class Process:
@@ -73,7 +55,7 @@ class Host:
         self.address = f"10.0.0.{number}"
         self.process = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
         own = os.readlink("/proc/self/ns/net")
-        eventually("a namespace", lambda: os.readlink(f"/proc/{self.process.pid}/ns/net") != own)
+        wait_until("a namespace", lambda: os.readlink(f"/proc/{self.process.pid}/ns/net") != own)
         run("ip", "link", "add", self.device, "type", "veth", "peer", "name", "eth0", "netns", self.process.pid)
         run("ip", "link", "set", self.device, "up")
         # Nothing but the tests' packets.
@@ -135,7 +117,7 @@ class Host:
         """Whether all requests are answered. With `check` they must be, of some attempts: on a busy machine answers come late."""
         def reached():
             return f" {count} received" in self("ping", "-c", count, "-i", "0.2", "-W", "2", other.address, check=False)
-        return eventually(f"{other.address} answers {self.address}", reached) if check else reached()
+        return wait_until(f"{other.address} answers {self.address}", reached) if check else reached()
 
     def stop(self):
         self.socket.close()
@@ -190,7 +172,7 @@ class OpenVSwitch:
         run("ovsdb-tool", "create", folder / "conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
         self.processes.append(Process(folder, "ovsdb", "ovsdb-server", folder / "conf.db", f"--remote=p{self.database}",
                                       f"--unixctl={folder}/ovsdb.ctl", env=self.environment))
-        eventually("a database", lambda: (folder / "db.sock").exists())
+        wait_until("a database", lambda: (folder / "db.sock").exists())
         self.vsctl("--no-wait", "init")
         self.processes.append(Process(folder, "vswitchd", "ovs-vswitchd", self.database, f"--unixctl={folder}/ovs.ctl",
                                       env=self.environment))
@@ -254,7 +236,7 @@ class Lab:
             if self.applications:
                 self.start_controller()
             self.switch = switch(self.folder, self.hosts, versions, options)
-            eventually(self.logs, lambda: "n_tables" in self.ofctl("show", version=versions.split(",")[0], check=False)
+            wait_until(self.logs, lambda: "n_tables" in self.ofctl("show", version=versions.split(",")[0], check=False)
                        or "OFPT_FEATURES_REPLY" in self.ofctl("show", version=versions.split(",")[0], check=False))
         except BaseException:
             self.end()

@@ -9,7 +9,6 @@ counters before and after, and leaves to the router what nobody else has lost.
 from __future__ import annotations
 
 import json
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,8 @@ from typing import Callable
 
 from .netns import Namespace
 from .process import Process
+from .schedstat import waited_for_cpu
 from .scion import Tally
-
-sys.path.append(str(Path(__file__).resolve().parents[2]))
-from schedstat import waited_for_cpu  # noqa: E402
 
 
 @dataclass(frozen=True)

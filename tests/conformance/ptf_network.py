@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs PTF against a switch, in the network namespace of this process: veth pairs between both, one for each port.
 
-    lab.py SETTINGS
+    ptf_network.py SETTINGS
 
 SETTINGS is JSON: `switch` (the command, without ports), `server` (host and port that it serves), `ports` (their numbers), `ptf` (the command,
 without ports), `device` (what stands before a port's number), `path` (folders for PYTHONPATH, whose folders `bin` have commands for the
