@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import plan as planning
+from lab.checks import Checks
 from lab.command import PATIENCE, LabError, wait_until
 from lab.netns import End, Namespace, remove_all, veth
 from lab.process import Process
@@ -344,6 +345,13 @@ class Network:
         self._lock.close()
         if self.prefix != PREFIX:
             lock_of(self.prefix).unlink(missing_ok=True)
+
+    def close_after(self, checks: Checks) -> None:
+        """`close`, but files stay where a check has failed, or an exception is on its way."""
+        failed = checks.failed > 0 or isinstance(sys.exc_info()[1], Exception)
+        self.close(keep_files=failed)
+        if failed:
+            print(f"logs are kept in {self.directory}", file=sys.stderr)
 
 
 def built(make, attempts: int = 4) -> Network:

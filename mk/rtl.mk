@@ -30,7 +30,7 @@ test-rtl-long: braccept-rtl
 	$(CARGO) test --workspace --profile bench --test it -- --ignored the_documentation_says
 	HOPWRIGHT_STF=all HOPWRIGHT_SEEDS=0..500 HOPWRIGHT_PACKETS=500000 $(CARGO) test --workspace --profile bench --test it simulation -- --ignored
 	HOPWRIGHT_HARDWARE=1 python3 tests/rina/engines_test.py -k hardware
-	tests/rina/driven_test.py hardware
+	tests/rina/driven_test.py --only hardware
 
 ## test-corundum: a design as the application block of the NIC Corundum, with its own simulation; CORUNDUM=CHECKOUT
 test-corundum: hopwright

@@ -9,6 +9,7 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+from lab.cases import unittest_main
 from lab.netns import ip
 from lab.switch import Switch, ethernet, ipv4
 
@@ -917,4 +918,4 @@ class BfRuntime(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

@@ -8,6 +8,7 @@ import time
 import unittest
 
 from bfruntime_test import ADDRESS, ALL, HERE, PATIENCE, Refused, Switch, gc
+from lab.cases import unittest_main
 
 PROGRAM = HERE / "hashes.p4"
 FLOW = struct.Struct(">IIH")
@@ -219,4 +220,4 @@ class Interpreter(Hashes, unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

@@ -10,6 +10,7 @@ import unittest
 
 import bfruntime_test as base
 from bfruntime_test import ALL, HOST, PATIENCE, PROGRAM, gc
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT
 from lab.switch import PORTS, Switch, ethernet
 
@@ -179,4 +180,4 @@ class Tools(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

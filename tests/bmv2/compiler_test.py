@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, ROOT
 from names import Links
 
@@ -108,4 +109,4 @@ class Compiler(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

@@ -18,6 +18,7 @@ from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2 as p4rt
 from p4.v1 import p4runtime_pb2_grpc
 
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, PATIENCE, ROOT, wait_until
 from lab.switch import veth, with_tag
 from names import Links
@@ -214,4 +215,4 @@ class Switch(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import unittest
 
+from lab.cases import unittest_main
 from names import Links
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -185,4 +186,4 @@ if __name__ == "__main__":
         why = "this needs root" if os.geteuid() else "there is no checkout of p4lang/tutorials (tests/bmv2/setup.sh clones it)"
         print(f"SKIPPED: exercises of p4lang/tutorials: {why}", file=sys.stderr)
         sys.exit(0)
-    unittest.main()
+    unittest_main()

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+from lab.cases import case_options, choose, status_of
 from lab.command import HOPWRIGHT, ROOT, Failed, run, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -168,20 +169,23 @@ def check(network, name):
     expect(f"{name}: all is well again", lambda: network.send(level), True, True, levels[level][1])
 
 
-def main():
-    if os.geteuid():
-        sys.exit("needs root: it creates network namespaces")
-    for cipher, architecture in [("aes", "v1model"), ("sem", "v1model"), ("sem", "tofino")]:
-        with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
-            description = folder / "network.toml"
-            description.write_text((HERE / "network.toml").read_text().replace('"aes"', f'"{cipher}"'))
-            with Network(folder, description, architecture) as network:
-                try:
-                    check(network, f"{architecture}, {cipher}")
-                except (Failed, subprocess.TimeoutExpired) as failure:
-                    sys.exit(f"FAILED: {failure}")
+def main() -> int:
+    cases = {f"{architecture}, {cipher}": (architecture, cipher) for cipher, architecture in (("aes", "v1model"), ("sem", "v1model"), ("sem", "tofino"))}
+    names = choose(case_options(__doc__).parse_args(), cases)
+    return status_of("EPIC", lambda: [try_case(name, *cases[name]) for name in names])
+
+
+def try_case(name, architecture, cipher):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        description = folder / "network.toml"
+        description.write_text((HERE / "network.toml").read_text().replace('"aes"', f'"{cipher}"'))
+        with Network(folder, description, architecture) as network:
+            try:
+                check(network, name)
+            except subprocess.TimeoutExpired as failure:
+                raise Failed(str(failure)) from failure
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

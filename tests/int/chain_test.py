@@ -2,18 +2,16 @@
 """Three routers with INT in a row, between two hosts: a source, a transit node and a sink, each with the program for v1model or with that for
 Tofino. The destination gets the datagrams of the source as they were sent, and the collector of `examples/int_collector` their path.
 
-    chain_test.py [--hopwright PATH]
-
 Needs root, in a network namespace of its own (`make test-int`). Exit status: 0 if everything passed."""
 
-import argparse
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from lab.command import ROOT, LabError, wait_until
+from lab.cases import case_options, choose, status_of
+from lab.command import HOPWRIGHT, ROOT, LabError, wait_until
 from lab.netns import ip
 from lab.process import has_port
 
@@ -47,7 +45,7 @@ class Network:
     def __init__(self, folder):
         self.folder, self.processes = folder, []
 
-    def begin(self, hopwright, architecture):
+    def begin(self, architecture):
         for name, peer, address in (("h1", "s1p1", SOURCE), ("h2", "s3p2", DESTINATION), ("c", "s3p7", COLLECTOR)):
             ip("netns", "add", name)
             ip("link", "add", peer, "type", "veth", "peer", "name", "eth0", "netns", name, "address", MACS[name])
@@ -67,7 +65,7 @@ class Network:
             commands = self.folder / f"s{number}.txt"
             commands.write_text(self.commands(number))
             ports = ["1", "2"] + (["7"] if number == 3 else [])
-            self.start(f"s{number}", [hopwright, "run", program, "--entries", commands, "--p4runtime", f"127.0.0.1:{9560 + number}"]
+            self.start(f"s{number}", [HOPWRIGHT, "run", program, "--entries", commands, "--p4runtime", f"127.0.0.1:{9560 + number}"]
                        + [word for port in ports for word in ("-i", f"{port}@s{number}p{port}")])
         python = ["ip", "netns", "exec"]
         collector = ROOT / "examples/int_collector/collector.py"
@@ -119,11 +117,11 @@ class Network:
             ip("link", "del", link)
 
 
-def run(hopwright, architecture):
+def run(architecture):
     with tempfile.TemporaryDirectory() as folder:
         network = Network(pathlib.Path(folder))
         try:
-            network.begin(hopwright, architecture)
+            network.begin(architecture)
             for text in ("first", "second"):
                 network.send(text)
                 wait_until(f"{architecture}: the datagram", lambda t=text: f"{SOURCE} 4000 {t}\n" in network.said("received"), PATIENCE)
@@ -149,13 +147,10 @@ def run(hopwright, architecture):
             network.stop()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hopwright", type=pathlib.Path, default=ROOT / "target/release/hopwright", metavar="PATH", help="the command")
-    given = parser.parse_args()
-    for architecture in ("v1model", "tna"):
-        run(given.hopwright.resolve(), architecture)
+def main() -> int:
+    names = choose(case_options(__doc__).parse_args(), ("v1model", "tna"))
+    return status_of("INT", lambda: [run(name) for name in names])
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

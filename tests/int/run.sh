@@ -13,5 +13,5 @@ done
 # `ip netns` names are of this run only.
 for test in chain_test scion_test; do
     unshare --net --mount sh -c 'mkdir -p /run/netns && mount -t tmpfs none /run/netns && ip link set lo up; exec "$@"' run \
-        "./$test.py" --hopwright "$hopwright"
+        "./$test.py" "$@"
 done

@@ -2,13 +2,10 @@
 """ID-INT between two ASes: a switch in front of a host, one between the border routers, and one in front of the other host, all with the program
 for v1model or that for Tofino 2. Border routers are ours and the reference's, on either side.
 
-    scion_test.py [--hopwright PATH]
-
 A stream of SCION packets with hop fields that verify arrives as it was sent, and the collector of `examples/int_collector` prints the path of each.
 Needs root, in a network namespace of its own, and the reference's router (`make test-int`).
 Exit status: 0 if everything passed, 1 if something failed."""
 
-import argparse
 import base64
 import json
 import os
@@ -18,7 +15,8 @@ import sys
 import tempfile
 import time
 
-from lab.command import PATIENCE, ROOT, LabError, wait_until
+from lab.cases import case_options, choose, status_of
+from lab.command import HOPWRIGHT, PATIENCE, ROOT, LabError, wait_until
 from lab.netns import End, Namespace, veth
 from lab.process import Process, has_port
 from lab.router import RouterKind, wait_ready
@@ -42,8 +40,8 @@ COUNT = 20
 class Network:
     """The namespaces with what runs in them; switches are in the first one's."""
 
-    def __init__(self, folder, hopwright, architecture, kinds):
-        self.folder, self.hopwright, self.architecture = folder, hopwright, architecture
+    def __init__(self, folder, architecture, kinds):
+        self.folder, self.architecture = folder, architecture
         self.kinds, self.processes = kinds, {}
         self.prefix = f"hwi{os.getpid()}-"
         self.namespaces = {name: Namespace(self.prefix + name, ipv6=False) for name in ("ha", "a", "b", "hb", "c", "s")}
@@ -67,7 +65,7 @@ class Network:
             entries.write_text(self.entries(number))
             ports = [word for port in ([1, 2, 3] if number == 3 else [1, 2]) for word in ("-i", f"{port}@s{number}p{port}")]
             program = ROOT / f"p4/int/scion_{self.architecture}.p4"
-            self.start(f"s{number}", "s", [self.hopwright, "run", program, "--entries", entries, "--no-p4runtime", *ports])
+            self.start(f"s{number}", "s", [HOPWRIGHT, "run", program, "--entries", entries, "--no-p4runtime", *ports])
         # It compiles its program, which takes minutes on a busy machine.
         for number in range(1, 4):
             wait_until(f"switch {number}", lambda n=number: "stop with Ctrl-C" in self.said(f"s{n}"), 5 * PATIENCE)
@@ -161,9 +159,9 @@ class Network:
             assert report["words_left"] == WORDS and not report["exceeded"], report
 
 
-def run(hopwright, architecture, kinds):
+def run(architecture, kinds):
     with tempfile.TemporaryDirectory() as folder:
-        network = Network(pathlib.Path(folder), hopwright, architecture, kinds)
+        network = Network(pathlib.Path(folder), architecture, kinds)
         try:
             network.begin()
             network.check()
@@ -176,15 +174,11 @@ def run(hopwright, architecture, kinds):
             network.close()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hopwright", type=pathlib.Path, default=ROOT / "target/release/hopwright", metavar="PATH", help="the command")
-    given = parser.parse_args()
-    hopwright = given.hopwright.resolve()
-    os.environ["HOPWRIGHT"] = str(hopwright)
-    for architecture, kinds in (("v1model", {"a": "hopwright", "b": "reference"}), ("tna", {"a": "reference", "b": "hopwright"})):
-        run(hopwright, architecture, kinds)
+def main() -> int:
+    kinds = {"v1model": {"a": "hopwright", "b": "reference"}, "tna": {"a": "reference", "b": "hopwright"}}
+    names = choose(case_options(__doc__).parse_args(), kinds)
+    return status_of("ID-INT", lambda: [run(name, kinds[name]) for name in names])
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,10 +12,8 @@ import os
 import sys
 from pathlib import Path
 
+from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
-from lab.command import LabError
-from lab.netns import namespaces, require_root
-from lab.process import unwind_on_signals
 from lab.reference import tool
 from lab.router import RouterKind
 
@@ -81,24 +79,15 @@ def check(network: Network, checks: Checks) -> None:
 
 
 def main() -> int:
-    unwind_on_signals()
-    checks = Checks()
-    try:
-        require_root("The authentication test")
+    choose(case_options(__doc__).parse_args(), ["authentication"])
+
+    def test(checks: Checks) -> None:
         network = built(lambda: Network(DRKEY, {}, THREE_ASES, prefix=PREFIX))
         try:
             check(network, checks)
         finally:
-            failed = checks.failed > 0 or isinstance(sys.exc_info()[1], Exception)
-            network.close(keep_files=failed)
-            if failed:
-                print(f"logs are kept in {network.directory}", file=sys.stderr)
-    except LabError as error:
-        print(f"authentication test: {error}", file=sys.stderr)
-        return 2
-    checks.that("no namespace is left behind", not namespaces(PREFIX))
-    print(f"authentication: {checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed else 0
+            network.close_after(checks)
+    return carry_out("authentication", test, prefix=PREFIX)
 
 
 if __name__ == "__main__":

@@ -21,9 +21,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from lab.cases import case_options, choose, status_of
 from lab.command import LabError
 from lab.netns import End, Namespace, Offloads, remove_all, require_root, veth
-from lab.process import Process, unwind_on_signals
+from lab.process import Process
 from lab.reference import INTEROP, copy_tree, module_dir, tool
 from lab.router import RouterKind, wait_ready
 
@@ -131,12 +132,13 @@ def checksum_faults(directory: Path) -> list[str]:
 
 def select(args: argparse.Namespace, ran: dict[str, str]) -> list[str]:
     """Names of the cases that decide the exit status."""
-    if args.list:
-        lines = (line.strip() for line in Path(args.list).read_text().splitlines())
-        names = [line for line in lines if line and not line.startswith("#")]
-    else:
-        names = list(ran)
-    return [n for n in names if re.search(args.cases, n)]
+    return choose(args, named(args) or ran)
+
+
+def named(args: argparse.Namespace) -> list[str]:
+    """Names of the cases that must have run and passed, if a file says so."""
+    lines = (line.strip() for line in Path(args.file).read_text().splitlines()) if args.file else ()
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def report(args: argparse.Namespace, router: str, ran: dict[str, str],
@@ -206,29 +208,24 @@ def run(args: argparse.Namespace) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = case_options(__doc__)
     parser.add_argument("--router", default="hopwright",
                         help="reference, hopwright (default), hopwright+ports=af_packet (or other "
                              "settings), tenant (of hopwright switch), or a command with {config} in it")
-    parser.add_argument("--cases", default="", metavar="REGEX",
-                        help="only cases whose name matches decide the outcome")
-    parser.add_argument("--list", metavar="FILE",
+    parser.add_argument("--file", metavar="FILE",
                         help="file of case names that must have run and passed")
-    parser.add_argument("--plain", dest="list", action="store_const", const=str(PLAIN_CASES),
-                        help=f"the same as --list {PLAIN_CASES.name}: all but the BFD cases")
+    parser.add_argument("--plain", dest="file", action="store_const", const=str(PLAIN_CASES),
+                        help=f"the same as --file {PLAIN_CASES.name}: all but the BFD cases")
     parser.add_argument("--bfd", action="store_true", help="run the BFD cases instead")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     parser.add_argument("--quiet", action="store_true", help="do not print why a case failed")
     parser.add_argument("--keep", action="store_true",
                         help="keep captures and logs, and say where")
     args = parser.parse_args()
-    unwind_on_signals()
-    try:
-        return 0 if run(args) else 1
-    except LabError as error:
-        print(f"braccept: {error}", file=sys.stderr)
-        return 2
+    if args.list:
+        args.file = args.file or PLAIN_CASES
+        choose(args, named(args))
+    return status_of("braccept", lambda: not run(args))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ not be carried out.
 
 from __future__ import annotations
 
-import argparse
 import base64
 import json
 import os
@@ -21,10 +20,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Callable
 
-from lab.command import PATIENCE, LabError, wait_until
-from lab.netns import End, Namespace, many_neighbours, remove_all, require_root, veth
-from lab.process import unwind_on_signals
+from lab.cases import carry_out, case_options, choose
+from lab.checks import Checks
+from lab.command import PATIENCE, wait_until
+from lab.netns import End, Namespace, many_neighbours, remove_all, veth
 from lab.router import RouterKind, wait_ready
 from lab.scion import deliver, hop_key, udp_socket
 from lab.scrape import metrics, total
@@ -168,15 +169,8 @@ def reached(lab: Lab) -> tuple[int, float]:
     return seen, first
 
 
-def run(lab: Lab, kind: RouterKind, addresses: int) -> int:
-    """The checks; returns how many failed."""
-    failed = 0
-
-    def that(what: str, good: bool, detail: object) -> None:
-        nonlocal failed
-        failed += not good
-        print(f"  {'pass' if good else 'FAIL'}  {what}: {detail}", flush=True)
-
+def run(lab: Lab, kind: RouterKind, addresses: int, that: Callable[[str, bool, object], None]) -> None:
+    """The checks."""
     ours = kind.name != "reference"
     lab.start(kind)
     for behind in (True, False):
@@ -212,30 +206,25 @@ def run(lab: Lab, kind: RouterKind, addresses: int) -> int:
         entries, promotions, evictions = (total(page, f"hopwright_host_{name}") for name in names)
         that("hosts behind the gateway have entries, not too many", 2 < entries <= min(60_000, promotions),
              f"{entries:.0f} entries, {promotions:.0f} promotions, {evictions:.0f} evictions")
-    return failed
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = case_options(__doc__)
     parser.add_argument("--router", default="hopwright",
                         help="reference, hopwright (default), or hopwright with settings")
     parser.add_argument("--addresses", type=int, default=70_000, help="made-up hosts behind the gateway")
     args = parser.parse_args()
-    unwind_on_signals()
-    failed = 1
-    try:
-        require_root("The hosts test")
+    choose(args, ["hosts"])
+
+    def test(checks: Checks) -> None:
         with many_neighbours():
-            lab = Lab()
+            lab, done = Lab(), False
             try:
-                failed = run(lab, RouterKind(args.router), args.addresses)
+                run(lab, RouterKind(args.router), args.addresses, checks.that)
+                done = True
             finally:
-                lab.close(keep=failed > 0)
-    except LabError as error:
-        print(f"hosts test: {error}", file=sys.stderr)
-        return 2
-    print(f"hosts, {args.router}: {failed} failed")
-    return 1 if failed else 0
+                lab.close(keep=not done or checks.failed > 0)
+    return carry_out(f"hosts, {args.router}", test)
 
 
 if __name__ == "__main__":

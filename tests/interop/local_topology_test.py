@@ -24,10 +24,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
-from lab.command import PATIENCE, LabError, wait_until
-from lab.netns import Namespace, namespaces, remove_all, require_root
-from lab.process import Process, unwind_on_signals
+from lab.command import PATIENCE, wait_until
+from lab.netns import Namespace, remove_all
+from lab.process import Process
 from lab.reference import generate_topology, tool
 from lab.router import RouterKind, wait_ready
 
@@ -284,8 +285,7 @@ def run(args: argparse.Namespace, checks: Checks) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = case_options(__doc__)
     parser.add_argument("--router", default="hopwright",
                         help="reference, hopwright (default), hopwright+ports=af_packet (or other "
                              "settings), or a command with {config} in it")
@@ -294,17 +294,8 @@ def main() -> int:
     parser.add_argument("--mixes", action="store_true",
                         help="also every mix of these routers and the reference's")
     args = parser.parse_args()
-    unwind_on_signals()
-    checks = Checks()
-    try:
-        require_root("The local topology's test")
-        run(args, checks)
-    except LabError as error:
-        print(f"local topology: {error}", file=sys.stderr)
-        return 2
-    checks.that("no namespace is left behind", not namespaces(PREFIX))
-    print(f"local topology, {args.router}: {checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed else 0
+    choose(args, ["local topology"])
+    return carry_out(f"local topology, {args.router}", lambda checks: run(args, checks), prefix=PREFIX)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,9 @@ import threading
 import time
 from pathlib import Path
 
+from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
-from lab.command import ROOT, LabError
-from lab.netns import require_root
-from lab.process import unwind_on_signals
+from lab.command import ROOT
 from lab.router import RouterKind, hopwright_binary, wait_ready
 from lab.scrape import fetch, metrics, total, wait_served
 
@@ -157,10 +156,9 @@ class Migration:
 
 
 def main() -> int:
-    unwind_on_signals()
-    checks = Checks()
-    try:
-        require_root("The migration test")
+    choose(case_options(__doc__).parse_args(), ["migration"])
+
+    def test(checks: Checks) -> None:
         network = built(lambda: Network(RouterKind("reference"), prefix=f"hwm{os.getpid()}-"))
         try:
             migration = Migration(network, checks)
@@ -171,12 +169,8 @@ def main() -> int:
             check_pings(network, checks, LEAF_ROUTES)
             migration.back()
         finally:
-            network.close(keep_files=checks.failed > 0)
-    except LabError as error:
-        print(f"migration test: {error}", file=sys.stderr)
-        return 2
-    print(f"migration: {checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed else 0
+            network.close_after(checks)
+    return carry_out("migration", test)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Callable
 
+from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
-from lab.command import PATIENCE, LabError, wait_until
+from lab.command import PATIENCE, wait_until
 from lab.ledger import waited_for_cpu
-from lab.netns import namespaces, require_root
-from lab.process import unwind_on_signals
 from lab.reference import OLDEST, RELEASE
 from lab.router import RouterKind
 from lab.scrape import metrics, total
@@ -388,21 +387,28 @@ def check_kill(network: Network, checks: Checks) -> None:
     checks.comes("a killed router leaves no program on a device", programs, lambda left: left == [])
 
 
-def check_network(network: Network, checks: Checks) -> None:
-    routes = LEAF_ROUTES + tuple(r.reversed() for r in LEAF_ROUTES) + TO_CORE
-    check_pings(network, checks, routes)
+ROUTES = LEAF_ROUTES + tuple(route.reversed() for route in LEAF_ROUTES) + TO_CORE
+PARTS = {
+    "pings": lambda network, checks: check_pings(network, checks, ROUTES),
+    # The shortest, an odd and an even number, and what fills the links' MTU.
+    "traffic": lambda network, checks: check_traffic(network, checks, ROUTES, (8, 501, 502, network.plan.scion_mtu - HEADERS)),
+    "end2end": check_end2end,
+    "epic": check_epic,
+    "scmp": lambda network, checks: check_scmp(network, checks, ROUTES),
+    "metrics": check_metrics,
+    "reload": check_reload,
+    "failures": check_failures,
+    "kill": check_kill,
+}
+
+
+def check_network(network: Network, names: list[str], checks: Checks) -> None:
     for number in ("110", "111", "112"):
         network.serve_traffic(number)
-    # The shortest, an odd and an even number, and what fills the links' MTU.
-    check_traffic(network, checks, routes, (8, 501, 502, network.plan.scion_mtu - HEADERS))
-    check_end2end(network, checks)
-    check_epic(network, checks)
-    check_scmp(network, checks, routes)
-    check_metrics(network, checks)
-    check_reload(network, checks)
-    check_failures(network, checks)
-    network.check()
-    check_kill(network, checks)
+    for name in names:
+        PARTS[name](network, checks)
+        if name != "kill":
+            network.check()
     for router in network.routers.values():
         if not router.process.running():
             continue
@@ -440,7 +446,7 @@ def check_mixes(network: Network, checks: Checks) -> None:
         print(f"reference: {theirs}: {f'{failed} failed' if failed else 'passed'}")
 
 
-def run(args: argparse.Namespace, checks: Checks) -> None:
+def run(args: argparse.Namespace, names: list[str], checks: Checks) -> None:
     """Builds the network and puts it to the test."""
     others = {name: RouterKind("reference") for name in args.reference.split(",") if name}
     hardware = "+".join(["hopwright", "engine=rtl", *(f"define={macro}" for macro in args.define)])
@@ -448,17 +454,16 @@ def run(args: argparse.Namespace, checks: Checks) -> None:
     network = built(lambda: Network(RouterKind(args.router), others, replace(THREE_ASES, device_mtu=args.mtu),
                                     prefix=PREFIX))
     try:
-        (check_mixes if args.mixes else check_network)(network, checks)
+        if args.mixes:
+            check_mixes(network, checks)
+        else:
+            check_network(network, names, checks)
     finally:
-        failed = checks.failed > 0 or isinstance(sys.exc_info()[1], Exception)
-        network.close(keep_files=failed)
-        if failed:
-            print(f"logs are kept in {network.directory}", file=sys.stderr)
+        network.close_after(checks)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = case_options(__doc__)
     parser.add_argument("--router", default="hopwright",
                         help="reference, hopwright (default), hopwright+ports=af_packet (or other "
                              "settings), or a command with {config} in it")
@@ -477,17 +482,8 @@ def main() -> int:
     parser.add_argument("--mtu", type=int, default=THREE_ASES.device_mtu, metavar="BYTES",
                         help="MTU of all devices (default %(default)s)")
     args = parser.parse_args()
-    unwind_on_signals()
-    checks = Checks()
-    try:
-        require_root("The network test")
-        run(args, checks)
-    except LabError as error:
-        print(f"network test: {error}", file=sys.stderr)
-        return 2
-    checks.that("no namespace is left behind", not namespaces(PREFIX))
-    print(f"network, {args.router}: {checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed else 0
+    names = choose(args, ["mixes"] if args.mixes else PARTS, {"metrics": ["pings", "traffic", "end2end", "epic", "scmp"]})
+    return carry_out(f"network, {args.router}", lambda checks: run(args, names, checks), prefix=PREFIX)
 
 
 if __name__ == "__main__":

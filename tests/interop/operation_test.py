@@ -19,11 +19,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
 from lab.command import LabError
 from lab.ledger import waited_for_cpu
-from lab.netns import End, Namespace, remove_all, require_root, veth
-from lab.process import Process, unwind_on_signals
+from lab.netns import End, Namespace, remove_all, veth
+from lab.process import Process
 from lab.reference import tool
 from lab.router import RouterKind, hopwright_binary, wait_ready
 from lab.scion import hop_key, pace, packet, udp_socket
@@ -110,6 +111,8 @@ def stun(lab: Lab, checks: Checks) -> None:
 
 
 def missing_address(lab: Lab, checks: Checks) -> None:
+    lab.running = lab.start("hopwright", ROUTER)
+
     def up(value: int) -> bool:
         return f'router_interface_up{{interface="1",isd_as="1-ff00:0:110",neighbor_isd_as="1-ff00:0:111"}} {value}' \
             in lab.page("metrics").decode()
@@ -207,7 +210,8 @@ def full_queue(lab: Lab, checks: Checks) -> None:
             router.stop()
 
 
-def signals_and_state(lab: Lab, router: Process, checks: Checks) -> None:
+def signals_and_state(lab: Lab, checks: Checks) -> None:
+    router = lab.running
     for name in ("SIGUSR1", "SIGUSR2", "SIGALRM", "SIGPIPE", "SIGQUIT"):
         os.kill(router.pid, getattr(signal, name))
     checks.comes("SIGQUIT writes the state", lambda: '"tables": {' in lab.log.read_text(), bool)
@@ -221,30 +225,20 @@ def signals_and_state(lab: Lab, router: Process, checks: Checks) -> None:
 
 
 def main() -> int:
-    require_root("operation_test.py")
-    unwind_on_signals()
-    checks = Checks(long_details=True)
-    with tempfile.TemporaryDirectory() as directory:
+    cases = {case.__name__: case for case in (stun, addresses, full_queue, missing_address, signals_and_state)}
+    names = choose(case_options(__doc__).parse_args(), cases, {"signals_and_state": ["missing_address"]})
+
+    def test(checks: Checks) -> None:
         remove_all(PREFIX)
-        try:
-            lab = Lab(Path(directory))
-            stun(lab, checks)
-            addresses(lab, checks)
-            full_queue(lab, checks)
-            router = lab.start("hopwright", ROUTER)
+        with tempfile.TemporaryDirectory() as directory:
             try:
-                missing_address(lab, checks)
-                signals_and_state(lab, router, checks)
+                lab = Lab(Path(directory))
+                for name in names:
+                    cases[name](lab, checks)
             finally:
-                router.stop()
-        finally:
-            remove_all(PREFIX)
-    return 1 if checks.failed else 0
+                remove_all(PREFIX)
+    return carry_out("operation", test, long_details=True)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except LabError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+    sys.exit(main())

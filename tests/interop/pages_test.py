@@ -8,7 +8,6 @@ Exit status: 0 if everything passed, 1 if something failed, 2 if the test could 
 
 from __future__ import annotations
 
-import argparse
 import base64
 import json
 import os
@@ -21,10 +20,10 @@ import time
 import tomllib
 from pathlib import Path
 
+from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
-from lab.command import PATIENCE, LabError, wait_until
-from lab.netns import End, Namespace, require_root, veth
-from lab.process import unwind_on_signals
+from lab.command import PATIENCE, wait_until
+from lab.netns import End, Namespace, veth
 from lab.reference import copy_tree, module_dir
 from lab.router import RouterKind, hopwright_binary
 from lab.scrape import fetch, parse, wait_served
@@ -245,15 +244,13 @@ def check_service(ours: dict, told: list[str], checks: Checks) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = case_options(__doc__)
     parser.add_argument("--router", default="hopwright",
                         help="hopwright (default), or a command with {config} in it")
     args = parser.parse_args()
-    unwind_on_signals()
-    checks = Checks(long_details=True)
-    try:
-        require_root("The test of the status pages")
+    choose(args, ["pages"])
+
+    def test(checks: Checks) -> None:
         with tempfile.TemporaryDirectory(prefix="hopwright-pages-") as name:
             directory = Path(name)
             config, with_bfd = (write_config(directory, bfd) for bfd in (False, True))
@@ -278,11 +275,7 @@ def main() -> int:
                 checks.that(f"{log.name}: no key in it", not any(s in text for s in secrets))
                 if checks.failed:
                     print(f"--- {log.name}\n{text[-3000:]}", file=sys.stderr)
-    except LabError as error:
-        print(f"pages test: {error}", file=sys.stderr)
-        return 2
-    print(f"status pages: {'failed' if checks.failed else 'all as the reference has them'}")
-    return 1 if checks.failed else 0
+    return carry_out("status pages", test, long_details=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ not be carried out.
 
 from __future__ import annotations
 
-import argparse
 import base64
 import json
 import os
@@ -22,10 +21,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from lab.cases import carry_out, case_options, choose
+from lab.checks import Checks
 from lab.command import LabError, wait_until
 from lab.ledger import Ledger, fresh
-from lab.netns import End, Namespace, remove_all, require_root, veth
-from lab.process import unwind_on_signals
+from lab.netns import End, Namespace, remove_all, veth
 from lab.router import RouterKind, read_stats, wait_ready
 from lab.scion import Stream, hop_key, transit, udp_socket
 from lab.scrape import metrics, total
@@ -168,17 +168,15 @@ class Lab:
             shutil.rmtree(self.directory, ignore_errors=True)
 
 
+# Behind other_remote links lead to another address.
+STEPS = ("many_reloads", "other_remote", "new_device", "bad_files", "vanishing_address", "told_by_signal", "keys")
+
+
 class Test:
     """The checks, in order; each leaves the router as the next expects it."""
 
-    def __init__(self, lab: Lab):
-        self.lab = lab
-        self.failed = 0
-
-    def that(self, what: str, good: bool, detail: object = "") -> None:
-        self.failed += not good
-        print(f"  {'pass' if good else 'FAIL'}  {what}{f': {detail}' if detail != '' else ''}",
-              flush=True)
+    def __init__(self, lab: Lab, checks: Checks):
+        self.lab, self.that = lab, checks.that
 
     def lossless(self, what: str, stream: Stream) -> None:
         account = stream.ledger.close(stream)
@@ -387,38 +385,27 @@ class Test:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = case_options(__doc__)
     parser.add_argument("--router", default="hopwright",
                         help="hopwright (default), or a command with {config} and {stats} in it")
     parser.add_argument("--seconds", type=float, default=6,
                         help="how long to change files every 200 ms (default: %(default)s)")
     args = parser.parse_args()
-    unwind_on_signals()
-    failed = True
-    try:
-        require_root("The reload test")
-        lab = Lab()
+    names = choose(args, STEPS, {step: ["other_remote"] for step in STEPS if step not in ("many_reloads", "told_by_signal")})
+
+    def run(checks: Checks) -> None:
+        lab, done = Lab(), False
         try:
             lab.start(RouterKind(args.router))
-            test = Test(lab)
+            test = Test(lab, checks)
             test.warm_up()
-            test.many_reloads(args.seconds)
-            test.other_remote()
-            test.new_device()
-            test.bad_files()
-            test.vanishing_address()
-            test.told_by_signal()
-            test.keys()
+            for name in names:
+                getattr(test, name)(*([args.seconds] if name == "many_reloads" else []))
             test.ledger()
-            failed = test.failed > 0
+            done = True
         finally:
-            lab.close(keep=failed)
-    except LabError as error:
-        print(f"reload test: {error}", file=sys.stderr)
-        return 2
-    print(f"reload, {args.router}: {'FAILED' if failed else 'passed'}")
-    return 1 if failed else 0
+            lab.close(keep=not done or checks.failed > 0)
+    return carry_out(f"reload, {args.router}", run)
 
 
 if __name__ == "__main__":

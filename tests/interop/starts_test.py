@@ -10,7 +10,6 @@ Exit status: 0 if they agree everywhere else, 1 if not, 2 if the test could not 
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import os
@@ -21,9 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.command import LabError
-from lab.netns import Namespace, require_root
-from lab.process import unwind_on_signals
+from lab.cases import carry_out, case_options, choose
+from lab.checks import Checks
+from lab.netns import Namespace
 from lab.reference import tool
 from lab.router import hopwright_binary
 
@@ -330,17 +329,21 @@ def judge(namespace: Namespace, files: list[Path], binary: str) -> tuple[list[st
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = case_options(__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=150, help="how many random pairs of changes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--all", action="store_true", help="print every verdict")
     args = parser.parse_args()
-    require_root("starts_test.py")
-    unwind_on_signals()
     random.seed(args.seed)
     named = changes()
-    cases = [(name,) for name in named]
-    cases += [tuple(random.sample(list(named), 2)) for _ in range(args.pairs)]
+    cases = [(name,) for name in choose(args, named)]
+    if not args.only:
+        cases += [tuple(random.sample(list(named), 2)) for _ in range(args.pairs)]
+    return carry_out("starts", lambda checks: judge_all(named, cases, args.all, checks))
+
+
+def judge_all(named: dict, cases: list[tuple[str, ...]], every: bool, checks: Checks) -> None:
+    """Whether our router starts with the files of each case if the reference's does."""
     namespace = Namespace(f"hopwright-starts{os.getpid()}")
     try:
         namespace.ip("link", "add", "d0", "type", "veth", "peer", "name", "d1")
@@ -358,25 +361,17 @@ def main() -> int:
             reference, ours = judge(namespace, written, hopwright_binary())
     finally:
         namespace.remove()
-    differing = unexpected = 0
-    used = set()
+    differing, unexpected = 0, []
     for case, theirs, our in zip(cases, reference, ours, strict=True):
         differs = theirs.split()[0] != our.split()[0]
-        if args.all:
+        if every:
             print(" + ".join(case), "|", theirs, "|", our)
         known = [name for name in case if name in DIFFERENCES]
-        used |= set(known) if differs else set()
         differing += differs
         if differs and not known or not differs and len(case) == 1 and known:
-            unexpected += 1
-            print(f"FAIL {' + '.join(case)}\n  reference: {theirs}\n  hopwright: {our}")
-    print(f"{len(cases)} configurations: {differing} known differences, {unexpected} unexpected")
-    return 1 if unexpected else 0
+            unexpected.append(f"{' + '.join(case)}\n  reference: {theirs}\n  hopwright: {our}")
+    checks.that(f"{len(cases)} configurations, {differing} known differences: unexpected ones", not unexpected, "\n".join(unexpected) or "none")
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except LabError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+    sys.exit(main())

@@ -13,7 +13,6 @@ not be carried out.
 
 from __future__ import annotations
 
-import argparse
 import base64
 import json
 import os
@@ -31,11 +30,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
 from lab.command import PATIENCE, LabError, wait_until
 from lab.ledger import _devices, _socket_drops
-from lab.netns import End, Namespace, remove_all, require_root, veth
-from lab.process import Process, unwind_on_signals
+from lab.netns import End, Namespace, remove_all, veth
+from lab.process import Process
 from lab.reference import tool
 from lab.router import RouterKind, wait_ready
 from lab.scion import PORT, SOURCE_PORT, Stream, cmac, hop_key, isd_as, udp_socket
@@ -480,25 +480,21 @@ def run_restarts(choice: str, ports: str, as_user: str | None, times: int, check
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = case_options(__doc__)
     parser.add_argument("--times", type=int, default=20, help="take-overs of the router with packet sockets (default: %(default)s)")
     args = parser.parse_args()
-    unwind_on_signals()
-    checks = Checks()
-    try:
-        require_root("The take-over test")
-        run("hopwright+ports=af_packet", "af_packet", None, args.times, True, checks)
+    few = max(2, args.times // 4)
+    cases = {
+        "af_packet": lambda checks: run("hopwright+ports=af_packet", "af_packet", None, args.times, True, checks),
         # Devices are closed and opened again.
-        run("hopwright+ports=af_xdp", "af_xdp", None, max(2, args.times // 2), False, checks)
-        run("hopwright", "udp", NOBODY, max(2, args.times // 4), False, checks)
-        run_restarts("hopwright+ports=af_packet", "af_packet", None, max(2, args.times // 4), checks)
-        run_restarts("hopwright+ports=af_xdp", "af_xdp", None, max(2, args.times // 4), checks)
-        run_restarts("hopwright", "udp", NOBODY, max(2, args.times // 4), checks)
-    except LabError as error:
-        print(f"take-over test: {error}", file=sys.stderr)
-        return 2
-    print(f"take-over: {checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed else 0
+        "af_xdp": lambda checks: run("hopwright+ports=af_xdp", "af_xdp", None, max(2, args.times // 2), False, checks),
+        "udp": lambda checks: run("hopwright", "udp", NOBODY, few, False, checks),
+        "restarts af_packet": lambda checks: run_restarts("hopwright+ports=af_packet", "af_packet", None, few, checks),
+        "restarts af_xdp": lambda checks: run_restarts("hopwright+ports=af_xdp", "af_xdp", None, few, checks),
+        "restarts udp": lambda checks: run_restarts("hopwright", "udp", NOBODY, few, checks),
+    }
+    names = choose(args, cases)
+    return carry_out("take-over", lambda checks: [cases[name](checks) for name in names])
 
 
 if __name__ == "__main__":

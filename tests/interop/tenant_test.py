@@ -16,9 +16,9 @@ import socket
 import subprocess
 import sys
 
-from lab.command import LabError, wait_until
-from lab.netns import require_root
-from lab.process import unwind_on_signals
+from lab.cases import carry_out, case_options, choose
+from lab.checks import Checks
+from lab.command import wait_until
 from lab.router import BRIDGED_MAC, RouterKind, hopwright_binary
 from lab.scion import Stream, deliver, socket_in, transit, udp_socket
 from reload_test import PORT, RATE, Lab, Test
@@ -82,6 +82,10 @@ class TenantLab(Lab):
                       if name.startswith(("hopwright_tenant_dropped_packets_total", "hopwright_port_lost_packets_total"))
                       and 'reason="rx_' not in name)
         return int(ring), int(dropped)
+
+
+# Behind another_remote a link leads to another address.
+STEPS = ("side_by_side", "hosts", "kernel", "reassembled", "another_remote", "second_router", "another_file", "refused")
 
 
 class TenantTest(Test):
@@ -273,35 +277,25 @@ class TenantTest(Test):
 
 
 def main() -> int:
-    unwind_on_signals()
-    failed = True
-    try:
-        require_root("The tenant test")
-        lab = TenantLab()
+    names = choose(case_options(__doc__).parse_args(), STEPS, {step: ["another_remote"] for step in STEPS[STEPS.index("another_remote") + 1:]})
+
+    def run(checks: Checks) -> None:
+        lab, done = TenantLab(), False
         try:
             lab.settings = {"watch_files": "false"}
             lab.write_settings()
             for number in (3, 4):
                 lab.device(number, f"10.{number}.0.1/24", (f"10.{number}.0.2/24",))
             lab.start(RouterKind("tenant"))
-            test = TenantTest(lab)
+            test = TenantTest(lab, checks)
             test.warm_up()
-            test.side_by_side()
-            test.hosts()
-            test.kernel()
-            test.reassembled()
-            test.another_remote()
-            test.second_router()
-            test.another_file()
-            test.refused()
+            for name in names:
+                getattr(test, name)()
             test.end()
-            failed = test.failed > 0
+            done = True
         finally:
-            lab.close(keep=failed)
-    except LabError as error:
-        print(f"tenant_test: {error}", file=sys.stderr)
-        return 2
-    return 1 if failed else 0
+            lab.close(keep=not done or checks.failed > 0)
+    return carry_out("tenant", run)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,7 @@ not be carried out.
 
 from __future__ import annotations
 
-import argparse
 import base64
-import fnmatch
 import json
 import shutil
 import sys
@@ -24,10 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
+from lab.cases import case_options, choose, status_of
 from lab.command import LabError
 from lab.ledger import waited_for_cpu
-from lab.netns import many_neighbours, remove_all, require_root
-from lab.process import Process, unwind_on_signals
+from lab.netns import many_neighbours, remove_all
+from lab.process import Process
 from lab.router import RouterKind, wait_ready
 from lab.scion import PORT, SOURCE_PORT, Flow, Mix, Tally, hop_key, packet, udp_socket
 from underlay_net import (
@@ -546,37 +545,29 @@ def try_cell(cell: Cell, choice: str, directory: Path, attempts: int) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = case_options(__doc__)
     parser.add_argument("--router", default="hopwright",
                         help="hopwright (default), reference, hopwright+ports=af_packet (or other "
                              "settings), or a command with {config} in it")
     parser.add_argument("--short", action="store_true", help="only the most important part of the matrix")
-    parser.add_argument("--only", metavar="PATTERN", help="only cells of such names, for example '*bridge*'")
     parser.add_argument("--attempts", type=int, default=ATTEMPTS,
                         help="a cell passes if one of this many does (default: %(default)s)")
-    parser.add_argument("--list", action="store_true", help="name the cells")
     args = parser.parse_args()
-    chosen = [cell for cell in cells() if (cell.short or not args.short)
-              and fnmatch.fnmatchcase(cell.name, args.only or "*")]
-    if args.list:
-        print("\n".join(cell.name for cell in chosen))
-        return 0
-    unwind_on_signals()
+    matrix = {cell.name: cell for cell in cells() if cell.short or not args.short}
+    names = choose(args, matrix)
     directory = Path(tempfile.mkdtemp(prefix="hopwright-underlay-"))
     results = {"passed": 0, "failed": 0, "skipped": 0}
-    try:
-        require_root("The underlay test")
-        for cell in chosen:
-            results[try_cell(cell, args.router, directory, args.attempts)] += 1
-    except LabError as error:
-        print(f"underlay test: {error}", file=sys.stderr)
-        return 2
-    finally:
-        remove_all(PREFIX)
-        shutil.rmtree(directory, ignore_errors=True)
-    print(f"underlay, {args.router}: " + ", ".join(f"{count} {what}" for what, count in results.items()))
-    return 1 if results["failed"] else 0
+
+    def test() -> bool:
+        try:
+            for name in names:
+                results[try_cell(matrix[name], args.router, directory, args.attempts)] += 1
+        finally:
+            remove_all(PREFIX)
+            shutil.rmtree(directory, ignore_errors=True)
+        print(f"underlay, {args.router}: " + ", ".join(f"{count} {what}" for what, count in results.items()))
+        return results["failed"] > 0
+    return status_of("underlay", test)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,15 @@ not be carried out.
 
 from __future__ import annotations
 
-import argparse
 import struct
 import sys
 import threading
 import time
 
+from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
-from lab.command import PATIENCE, LabError, wait_until
-from lab.netns import remove_all, require_root
-from lab.process import unwind_on_signals
+from lab.command import PATIENCE, wait_until
+from lab.netns import remove_all
 from lab.router import RouterKind
 from lab.scion import PORT, SOURCE_PORT, pace, udp_socket
 from lab.scrape import metrics
@@ -148,19 +147,10 @@ def run(choice: str, ports: str, as_user: str | None, workers: int, checks: Chec
 
 
 def main() -> int:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    unwind_on_signals()
-    checks = Checks()
-    try:
-        require_root("The test of several workers")
-        # A veth device has one receive queue, which AF_XDP could not distribute.
-        run("hopwright+cpus=[0,1]", "af_packet", None, 2, checks)
-        run("hopwright+cpus=[0,1,0]", "udp", NOBODY, 3, checks)
-    except LabError as error:
-        print(f"test of several workers: {error}", file=sys.stderr)
-        return 2
-    print(f"several workers: {checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed else 0
+    # A veth device has one receive queue, which AF_XDP could not distribute.
+    cases = {"af_packet": ("hopwright+cpus=[0,1]", "af_packet", None, 2), "udp": ("hopwright+cpus=[0,1,0]", "udp", NOBODY, 3)}
+    names = choose(case_options(__doc__).parse_args(), cases)
+    return carry_out("several workers", lambda checks: [run(*cases[name], checks) for name in names])
 
 
 if __name__ == "__main__":

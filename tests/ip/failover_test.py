@@ -15,9 +15,7 @@ Exit status: 0 if no event loses more packets in one of `--tries` by `hopwright 
 2 if the test could not be carried out.
 """
 
-import argparse
 import contextlib
-import os
 import pathlib
 import shutil
 import subprocess
@@ -25,7 +23,8 @@ import sys
 import tempfile
 import time
 
-from lab.command import Failed, run, wait_for
+from lab.cases import case_options, choose, status_of
+from lab.command import Failed, LabError, run, wait_for
 from lab.node import Node, Router
 
 # How long both are watched when their ways have changed, in seconds.
@@ -213,43 +212,44 @@ def measure(labs, protocol, what, event, rate, better):
     return lost
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> int:
+    parser = case_options(__doc__)
     parser.add_argument("--rate", type=int, default=1000, help="packets a second")
     parser.add_argument("--tries", type=int, default=5, help="a busy machine may be late")
     parser.add_argument("--tolerance", type=int, default=20, help="packets that one may lose more than the other")
     args = parser.parse_args()
-    if os.geteuid() != 0:
-        print("failover_test.py needs root: it creates network namespaces", file=sys.stderr)
-        return 2
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="hopwright-failover-"))
-    folder.chmod(0o755)
-    labs = [Lab("linux", folder, False), Lab("hopwright", folder, True)]
-    found = {}
-    try:
-        for lab in labs:
-            lab.build()
-        for lab in labs:
-            for network in NETWORKS.values():
-                wait_for(f"{lab.name}: {network}", lambda: lab.goes_by(network, "eth2"))
-        for attempt in range(args.tries):
-            print(f"try {attempt + 1}, {args.rate} packets a second:", flush=True)
-            for number, (protocol, what, event) in enumerate(EVENTS):
-                found.setdefault((protocol, what), []).append(measure(labs, protocol, what, event, args.rate, number % 2 == 1))
-    except (Failed, subprocess.SubprocessError) as error:
-        print(f"FAILED: {error}", file=sys.stderr)
-        return 2
-    finally:
-        for lab in labs:
-            lab.remove()
-        shutil.rmtree(folder, ignore_errors=True)
-    failed = False
-    for (protocol, what), lost in found.items():
-        worse = all(one["hopwright"] > one["linux"] + args.tolerance for one in lost)
-        failed |= worse
-        median = {name: sorted(one[name] for one in lost)[len(lost) // 2] for name in ("linux", "hopwright")}
-        print(f"{protocol}, {what}: median lost linux {median['linux']}, hopwright {median['hopwright']}{': FAILED' if worse else ''}")
-    return 1 if failed else 0
+    events = {f"{protocol}, {what}": (protocol, what, event) for protocol, what, event in EVENTS}
+    names = choose(args, events)
+    found = {name: [] for name in names}
+
+    def test():
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="hopwright-failover-"))
+        folder.chmod(0o755)
+        labs = [Lab("linux", folder, False), Lab("hopwright", folder, True)]
+        try:
+            for lab in labs:
+                lab.build()
+            for lab in labs:
+                for network in NETWORKS.values():
+                    wait_for(f"{lab.name}: {network}", lambda: lab.goes_by(network, "eth2"))
+            for attempt in range(args.tries):
+                print(f"try {attempt + 1}, {args.rate} packets a second:", flush=True)
+                for number, name in enumerate(names):
+                    found[name].append(measure(labs, *events[name], args.rate, number % 2 == 1))
+        except subprocess.SubprocessError as error:
+            raise LabError(str(error)) from error
+        finally:
+            for lab in labs:
+                lab.remove()
+            shutil.rmtree(folder, ignore_errors=True)
+        failed = False
+        for name, lost in found.items():
+            worse = all(one["hopwright"] > one["linux"] + args.tolerance for one in lost)
+            failed |= worse
+            median = {who: sorted(one[who] for one in lost)[len(lost) // 2] for who in ("linux", "hopwright")}
+            print(f"{name}: median lost linux {median['linux']}, hopwright {median['hopwright']}{': FAILED' if worse else ''}")
+        return failed
+    return status_of("failover", test)
 
 
 if __name__ == "__main__":

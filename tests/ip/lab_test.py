@@ -9,7 +9,6 @@ packets to both routers. Compared are all frames that arrive at hosts, but for w
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
 """
 
-import argparse
 import os
 import pathlib
 import sys
@@ -22,9 +21,9 @@ from differential import chance
 from differential.packets import describe, is_limited
 from differential.scenario import LASTING, SCENARIOS, Do, Scenario, Send, Silent
 from differential.world import World
+from lab.cases import case_options, choose, status_of
 from lab.command import HOPWRIGHT, LabError
-from lab.netns import remove_all, require_root
-from lab.process import unwind_on_signals
+from lab.netns import remove_all
 
 PREFIX = f"hwlab{os.getpid()}-"
 # What a kernel says that lacks something.
@@ -156,10 +155,8 @@ def run(world: World, scenarios: list[Scenario], patience: float) -> tuple[int, 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", default=[], metavar="TEXT", help="scenarios whose subject or name contains this")
+    parser = case_options(__doc__)
     parser.add_argument("--part", type=int, default=1, metavar="N", help="each Nth scenario of the table, which ones by the seed")
-    parser.add_argument("--list", action="store_true", help="print the scenarios")
     parser.add_argument("--seed", type=int, default=1, help="the first seed of scenarios by chance, 1 by default")
     parser.add_argument("--count", type=int, default=0, help="how many scenarios by chance")
     parser.add_argument("--step", type=int, default=1, metavar="N", help="each Nth seed: of two, one makes VLANs and VRFs, the odd one")
@@ -167,36 +164,25 @@ def main() -> int:
     parser.add_argument("--patience", type=float, default=120, help="seconds after which a difference counts")
     parser.add_argument("--ports", default="auto", help="how the router receives and sends: auto, af_xdp, af_packet")
     args = parser.parse_args()
-    rows = [] if args.chance_only else [s for s in SCENARIOS if not args.only or any(t in f"{s.about}: {s.name}" for t in args.only)]
-    rows = rows[args.seed % args.part :: args.part]
-    if args.list:
-        print("\n".join(f"{s.about}: {s.name}" for s in rows))
-        return 0
-    try:
-        require_root("this test")
-        if not HOPWRIGHT.exists():
-            raise LabError(f"{HOPWRIGHT} is missing: run `make hopwright` first")
-    except LabError as error:
-        print(error, file=sys.stderr)
-        return 2
-    unwind_on_signals()
-    begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            world = World(PREFIX, HOPWRIGHT, pathlib.Path(folder), ["--ports", args.ports])
+    table = {f"{s.about}: {s.name}": s for s in SCENARIOS}
+    rows = [table[name] for name in choose(args, table)][args.seed % args.part :: args.part] if not args.chance_only else []
+
+    def test() -> bool:
+        begin = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
             try:
-                chosen = rows + [chance.scenario(args.seed + args.step * n) for n in range(args.count)]
-                chosen.sort(key=lambda scenario: scenario.about == LASTING)
-                passed, skipped, failed = run(world, chosen, args.patience)
+                world = World(PREFIX, HOPWRIGHT, pathlib.Path(folder), ["--ports", args.ports])
+                try:
+                    chosen = rows + [chance.scenario(args.seed + args.step * n) for n in range(args.count)]
+                    chosen.sort(key=lambda scenario: scenario.about == LASTING)
+                    passed, skipped, failed = run(world, chosen, args.patience)
+                finally:
+                    world.close()
             finally:
-                world.close()
-        except LabError as error:
-            print(error, file=sys.stderr)
-            return 2
-        finally:
-            remove_all(PREFIX)
-    print(f"lab: {passed} passed, {skipped} skipped, {len(failed)} failed in {time.monotonic() - begin:.0f} s")
-    return 1 if failed else 0
+                remove_all(PREFIX)
+        print(f"lab: {passed} passed, {skipped} skipped, {len(failed)} failed in {time.monotonic() - begin:.0f} s")
+        return bool(failed)
+    return status_of("lab", test)
 
 
 if __name__ == "__main__":

@@ -13,19 +13,17 @@ forwards by its kernel, run FRR's zebra, ospfd and bgpd for IPv4 and BIRD for IP
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
 """
 
-import argparse
 import ipaddress
 import json
-import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+from lab.cases import case_options, choose, in_turn, status_of
 from lab.command import PATIENCE, Failed, run, wait_for
 from lab.node import PREFIX, RECEIVE, SEND, Node, Router, ping
 
@@ -514,35 +512,32 @@ def many_routes(lab):
 CHECKS = [reachable, trace, counted, tcp, path_mtu, redirects, cut_and_heal, neighbours_stay_fresh, many_routes]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", help="run this check only, after the network converged")
+def main() -> int:
+    parser = case_options(__doc__)
     parser.add_argument("--routes", type=int, default=50_000, help="how many routes of each protocol many_routes adds")
     parser.add_argument("--keep", action="store_true", help="leave the network when something fails")
     args = parser.parse_args()
-    if os.geteuid() != 0:
-        print("network_test.py needs root: it creates network namespaces", file=sys.stderr)
-        return 2
+    cases = {check.__name__: check for check in CHECKS}
+    # The network has converged then.
+    names = choose(args, cases, {name: ["reachable"] for name in cases})
+    return status_of("ip", lambda: run_checks([cases[name] for name in names], args.routes, args.keep))
+
+
+def run_checks(checks, routes, keep):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="hopwright-ip-"))
     folder.chmod(0o755)
-    lab = Lab(folder, args.routes)
-    result = 1
+    lab, passed = Lab(folder, routes), False
     try:
         begin = time.monotonic()
         lab.build()
         lab.start_daemons()
-        for check in CHECKS:
-            if not args.only or check.__name__ in args.only or check is reachable:
-                print(f"{check.__name__}:", flush=True)
-                start = time.monotonic()
-                check(lab)
-                print(f"  ({time.monotonic() - start:.0f} s)")
+        in_turn("ip", checks, lab)
         for name in ROUTERS:
             log = lab.nodes[name].log("hopwright")
             if "panicked" in log or "ERROR" in log:
                 raise Failed(f"{name}:\n{log}")
         print(f"ip: passed in {time.monotonic() - begin:.0f} s")
-        result = 0
+        passed = True
     except Failed as failure:
         print(f"FAILED: {failure}")
         for name in lab.nodes:
@@ -550,15 +545,14 @@ def main():
                 print(lab.state(name))
             except Exception as error:
                 print(f"===== {name}: {error}")
+        raise
     finally:
-        if result and args.keep:
+        if not passed and keep:
             print(f"the network stays: namespaces {PREFIX}*, files {folder}")
         else:
             lab.remove()
             shutil.rmtree(folder, ignore_errors=True)
-    return result
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sys.exit(main())

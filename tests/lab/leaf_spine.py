@@ -15,8 +15,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
+from .cases import case_options, choose, status_of
 from .command import HOPWRIGHT, PATIENCE, Failed, run
 
 PREFIX = f"hwrina{os.getpid()}-"
@@ -34,28 +34,17 @@ def report(text):
     print(f"  {text}", flush=True)
 
 
-def in_turn(what, net, parts):
-    """Runs the parts of a test, and says how long each took."""
-    for part in parts:
-        print(f"{what}: {part.__name__.replace('_', ' ')}", flush=True)
-        begin = time.monotonic()
-        part(net)
-        report(f"({time.monotonic() - begin:.1f} s)")
+def carry_out(what, test, cases=(), args=None, **choice):
+    """Runs a test in a folder of its own, which it gets, and those of the cases, functions or texts, that are to run. Returns the exit status: 1 if it failed, 2 if
+    it could not be carried out. `choice`: as `choose` has it."""
+    named = {getattr(case, "__name__", case): case for case in cases}
+    names = choose(args or case_options(sys.modules["__main__"].__doc__).parse_args(), named or [what], **choice)
 
-
-def carry_out(what, test):
-    """Runs a test in a folder of its own. Returns the exit status: 1 if it failed, 2 if it could not be carried out."""
-    if os.geteuid():
-        print("needs root: network namespaces", file=sys.stderr)
-        return 2
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            test(pathlib.Path(name))
-        except Failed as error:
-            print(f"FAILED: {error}", file=sys.stderr)
-            return 1
-    print(f"{what}: passed")
-    return 0
+    def run():
+        with tempfile.TemporaryDirectory() as folder:
+            test(pathlib.Path(folder), *([[named[name] for name in names]] if named else []))
+        print(f"{what}: passed")
+    return status_of(what, run)
 
 
 class Node:

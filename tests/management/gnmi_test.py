@@ -10,6 +10,7 @@ import unittest
 
 from pygnmi.client import gNMIclient, gNMIException
 
+from lab.cases import unittest_main
 from lab.command import PATIENCE, ROOT, wait_until
 from lab.ip_router import Router, kernel_received, links
 from lab.netns import ip
@@ -344,4 +345,4 @@ class OfRouter(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest_main(verbosity=2)

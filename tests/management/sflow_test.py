@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
+from lab.cases import unittest_main
 from lab.command import PATIENCE
 from lab.ip_router import Process, Router, has_read, links, listens
 
@@ -58,4 +59,4 @@ class Sflow(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest_main(verbosity=2)

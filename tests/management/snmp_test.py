@@ -7,6 +7,7 @@ import sys
 import tempfile
 import unittest
 
+from lab.cases import unittest_main
 from lab.command import PATIENCE, wait_until
 from lab.ip_router import Process, Router, links, listens
 from lab.netns import ip
@@ -159,4 +160,4 @@ ports = { 1 = "sw0", 2 = "sw1" }
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest_main(verbosity=2)

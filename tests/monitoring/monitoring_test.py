@@ -25,10 +25,11 @@ from urllib.parse import urlencode
 HERE = Path(__file__).resolve().parent
 
 from dashboard import expressions, faults_of
+from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
-from lab.command import ROOT, LabError, wait_until
-from lab.netns import End, Namespace, remove_all, require_root, veth
-from lab.process import Process, unwind_on_signals
+from lab.command import ROOT, wait_until
+from lab.netns import End, Namespace, remove_all, veth
+from lab.process import Process
 from lab.router import RouterKind, wait_ready
 from lab.scion import deliver, hop_key, transit, udp_socket
 from lab.scrape import fetch, parse
@@ -251,11 +252,13 @@ def run(lab: Lab, checks: Checks) -> None:
 
 
 def main() -> int:
-    unwind_on_signals()
-    checks = Checks(long_details=True)
-    try:
-        require_root("The test of the alerts")
-        check_files(checks)
+    names = choose(case_options(__doc__).parse_args(), ["files", "alerts"])
+
+    def test(checks: Checks) -> None:
+        if "files" in names:
+            check_files(checks)
+        if "alerts" not in names:
+            return
         directory = Path(tempfile.mkdtemp(prefix="hopwright-monitoring-"))
         remove_all(PREFIX)
         try:
@@ -266,11 +269,7 @@ def main() -> int:
                 print(f"files are kept in {directory}", file=sys.stderr)
             else:
                 shutil.rmtree(directory, ignore_errors=True)
-    except LabError as error:
-        print(f"monitoring test: {error}", file=sys.stderr)
-        return 2
-    print(f"monitoring: {checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed else 0
+    return carry_out("monitoring", test, long_details=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import unittest
 
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, ROOT, run, wait_until
 from lab.openflow import HERE, Host, Process
 
@@ -61,4 +62,4 @@ class Commands(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest_main(verbosity=2)

@@ -9,6 +9,7 @@ import unittest
 import urllib.error
 import urllib.request
 
+from lab.cases import unittest_main
 from lab.command import wait_until
 from lab.openflow import REST, Hopwright, Lab, OpenVSwitch, checksum, ethernet, ipv4, mac, udp
 
@@ -283,4 +284,4 @@ class Peer(Cases, unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest_main(verbosity=2)

@@ -5,6 +5,7 @@ import socket
 import struct
 import unittest
 
+from lab.cases import unittest_main
 from lab.command import ROOT, wait_until
 from lab.openflow import LISTEN, Hopwright, Lab
 
@@ -198,4 +199,4 @@ class Hostile(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest_main(verbosity=2)

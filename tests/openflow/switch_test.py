@@ -7,6 +7,7 @@ import time
 import unittest
 import urllib.request
 
+from lab.cases import unittest_main
 from lab.command import wait_until
 from lab.openflow import REST, Hopwright, Lab, OpenVSwitch, ethernet, ipv4, udp
 
@@ -347,4 +348,4 @@ class Peer(Cases, unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest_main(verbosity=2)

@@ -2,7 +2,6 @@
 """Action profiles, selectors and meters as an unmodified controller library, finsy, sees them."""
 
 import pathlib
-import sys
 import tempfile
 import unittest
 
@@ -12,6 +11,7 @@ from finsy.p4schema import P4ConfigAction, P4ConfigResponseType
 from finsy.proto import p4r
 
 from lab import patience
+from lab.cases import unittest_main
 from lab.switch import HERE, Switch, ethernet, p4info
 
 patience.finsy()
@@ -260,4 +260,4 @@ class Interpreted(Balance):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
+    unittest_main()

@@ -11,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, PATIENCE, hopwright
 from lab.netns import ip
 from lab.switch import HERE, Switch, ethernet, ipv4
@@ -393,4 +394,4 @@ class Log(unittest.TestCase):
 if __name__ == "__main__":
     # Who runs in the background of a shell ignores it, and so would what is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    unittest.main()
+    unittest_main()

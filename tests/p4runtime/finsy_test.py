@@ -5,7 +5,6 @@ import asyncio
 import contextlib
 import pathlib
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -17,6 +16,7 @@ from finsy.p4schema import P4ConfigAction, P4ConfigResponseType
 from finsy.proto import p4r, stratum
 
 from lab import patience
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT
 from lab.netns import ip
 from lab.switch import HERE, Switch, ethernet, ipv4, p4info
@@ -708,4 +708,4 @@ class Encrypted(unittest.IsolatedAsyncioTestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
+    unittest_main()

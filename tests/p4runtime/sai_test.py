@@ -3,7 +3,6 @@
 
 import asyncio
 import pathlib
-import sys
 import tempfile
 import unittest
 from copy import copy
@@ -12,6 +11,7 @@ import finsy as fy
 from finsy.proto import p4r
 
 from lab import patience
+from lab.cases import unittest_main
 from lab.switch import HERE, Switch, ethernet, ipv4, p4info
 
 patience.finsy()
@@ -139,4 +139,4 @@ class Interpreted(Sai):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
+    unittest_main()

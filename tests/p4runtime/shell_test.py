@@ -10,6 +10,7 @@ import p4runtime_sh.shell as sh
 from p4runtime_sh.p4runtime import P4RuntimeException, P4RuntimeWriteException
 
 from lab import patience
+from lab.cases import unittest_main
 from lab.command import PATIENCE
 from lab.switch import HERE, Switch, ethernet, ipv4, p4info
 
@@ -158,4 +159,4 @@ class Indirect(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

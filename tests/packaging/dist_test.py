@@ -10,6 +10,7 @@ import unittest
 import zlib
 from pathlib import Path
 
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, ROOT
 
 
@@ -78,4 +79,4 @@ class Units(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

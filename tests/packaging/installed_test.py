@@ -15,6 +15,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from lab.cases import unittest_main
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
 
@@ -326,4 +328,4 @@ finally:
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

@@ -16,6 +16,8 @@ import unittest.mock
 import zipfile
 from pathlib import Path
 
+from lab.cases import unittest_main
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
 
@@ -233,4 +235,4 @@ class Projects(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

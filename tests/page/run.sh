@@ -3,4 +3,4 @@
 # SCREENSHOTS=DIR keeps pictures of the page there.
 set -euo pipefail
 cd "$(dirname "$0")"
-exec unshare --net sh -c 'ip link set lo up; exec "$@"' run .venv/bin/python -m pytest -q -p no:cacheprovider "$@" page_test.py
+exec unshare --net sh -c 'ip link set lo up; exec "$@"' run .venv/bin/python -m pytest -q -p no:cacheprovider -p lab.pytest_options "$@" page_test.py

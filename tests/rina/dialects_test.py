@@ -55,8 +55,8 @@ def check(net):
     report(f"a member stops: the others know after {took:.1f} s")
 
 
-def test(folder):
-    for dialect in "rlite", "irati":
+def test(folder, dialects):
+    for dialect in dialects:
         work = folder / dialect
         work.mkdir()
         print(f"RINA in the dialect {dialect}", flush=True)
@@ -77,4 +77,4 @@ def in_dialect(folder, dialect):
 
 
 if __name__ == "__main__":
-    sys.exit(carry_out("RINA in the dialects of others", test))
+    sys.exit(carry_out("RINA in the dialects of others", test, ("rlite", "irati")))

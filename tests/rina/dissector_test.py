@@ -16,7 +16,8 @@ from scapy.packet import Raw
 from scapy.utils import wrpcap
 
 from efcp import CONGESTION, MANAGEMENT, RINA, Efcp, Irati, Protected
-from lab.command import HOPWRIGHT, ROOT, Failed, run
+from lab.cases import carry_out, case_options, choose
+from lab.command import HOPWRIGHT, ROOT, Failed, LabError, run
 
 RECORDED = ROOT / "crates/agents/rina/src/rlite/recorded.txt"
 
@@ -73,9 +74,13 @@ def same(found, wanted):
 
 
 def main():
+    choose(case_options(__doc__).parse_args(), ["dissector"])
+    return carry_out("RINA dissector", dissect)
+
+
+def dissect(checks):
     if not shutil.which("tshark"):
-        print("needs tshark: setup.sh installs it", file=sys.stderr)
-        return 2
+        raise LabError("tshark is missing: setup.sh installs it")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "rina.lua").write_text(run(HOPWRIGHT, "rina", "dissector"))
@@ -84,29 +89,20 @@ def main():
         done = subprocess.run(["tshark", "-X", f"lua_script:{folder}/rina.lua", "-r", folder / "rina.pcap", "-T", "json"],
                               capture_output=True, text=True, timeout=120)
         if done.returncode or "rina.lua:" in done.stderr:
-            print(f"FAILED: {done.stderr}", file=sys.stderr)
-            return 1
-        failed = 0
+            raise Failed(done.stderr)
+        wrong = []
         for number, ((_, wanted), packet) in enumerate(zip(packets, json.loads(done.stdout), strict=True), 1):
             found = dict(flat(packet["_source"]["layers"]))
-            for field, value in wanted.items():
-                if field not in found or not same(found[field], value):
-                    print(f"FAILED: packet {number}: {field} is {found.get(field)}, not {value}", file=sys.stderr)
-                    failed += 1
+            wrong += [f"packet {number}: {field} is {found.get(field)}, not {value}" for field, value in wanted.items()
+                      if field not in found or not same(found[field], value)]
+        checks.that(f"tshark shows {len(packets)} packets", not wrong, "\n".join(wrong))
+        wrong = []
         lines = run(HOPWRIGHT, "rina", "capture", folder / "rina.pcap").splitlines()
         for number, ((_, wanted), line) in enumerate(zip(packets, lines, strict=True), 1):
-            for field in "efcp.syntax", "cdap.obj_name":
-                if field in wanted and wanted[field] not in line and wanted[field] != "/a_data":
-                    print(f"FAILED: line {number}: {wanted[field]} is not in {line}", file=sys.stderr)
-                    failed += 1
-        if failed:
-            return 1
-    print(f"RINA dissector: {len(packets)} packets as tshark and `hopwright rina capture` show them")
-    return 0
+            wrong += [f"line {number}: {wanted[field]} is not in {line}" for field in ("efcp.syntax", "cdap.obj_name")
+                      if field in wanted and wanted[field] not in line and wanted[field] != "/a_data"]
+        checks.that("`hopwright rina capture` shows them", not wrong, "\n".join(wrong))
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Failed as error:
-        sys.exit(f"FAILED: {error}")
+    sys.exit(main())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Members whose PDUs are relayed by a switch elsewhere: `hopwright run` in a namespace of its own, which an IPC process in another one
-drives by P4Runtime. With the argument `hardware` the switch is simulated hardware, whose design verilator compiles first.
+drives by P4Runtime. With `--only hardware` the switch is simulated hardware, whose design verilator compiles first.
 
                  r (control: IPC processes)
                  | P4Runtime
@@ -14,8 +14,9 @@ import signal
 import subprocess
 import sys
 
+from lab.cases import in_turn
 from lab.command import HOPWRIGHT, PATIENCE, ROOT, Failed, run, wait_for
-from lab.leaf_spine import METRICS, Fabric, Node, carry_out, in_turn, report
+from lab.leaf_spine import METRICS, Fabric, Node, carry_out, report
 
 SWITCH = "192.0.2.2:9559"
 
@@ -302,14 +303,14 @@ def hardware(folder):
     return Network(folder, "interior.p4", INTERIOR, options, settings), (in_hardware,)
 
 
-def test(folder):
-    for network in [hardware] if sys.argv[1:] == ["hardware"] else [interior, border]:
+def test(folder, networks):
+    for network in networks:
         place = folder / network.__name__
         place.mkdir()
         net, parts = network(place)
         with net:
-            in_turn(f"RINA, driven switches: {network.__name__}", net, parts)
+            in_turn(f"RINA, driven switches: {network.__name__}", parts, net)
 
 
 if __name__ == "__main__":
-    sys.exit(carry_out("RINA, driven switches", test))
+    sys.exit(carry_out("RINA, driven switches", test, (interior, border, hardware), long=["hardware"]))

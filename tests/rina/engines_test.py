@@ -12,6 +12,7 @@ import tempfile
 import unittest
 import zlib
 
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, ROOT
 
 FRAMES = 100_000
@@ -273,4 +274,4 @@ class EqualPaths(Replay):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

@@ -12,6 +12,7 @@ import time
 
 import irati_peer as irati
 from irati_peer import ACK_FLOW, DATA, MANAGEMENT, OP, RUN, Link, Messages, pdu
+from lab.cases import case_options, in_turn
 from lab.command import Failed, run, wait_for
 from lab.leaf_spine import Fabric, carry_out, report
 
@@ -332,16 +333,19 @@ def enrols_us(folder, messages):
         with_applications(net, peer, addresses)
 
 
-def test(folder):
-    messages = Messages(sys.argv[1])
-    for part in enrols_with_us, enrols_us:
-        work = folder / part.__name__
-        work.mkdir()
-        print(f"RINA in the dialect of IRATI: {part.__name__.replace('_', ' ')}", flush=True)
-        part(work, messages)
+def main():
+    parser = case_options(__doc__)
+    parser.add_argument("checkout", metavar="CHECKOUT")
+    args = parser.parse_args()
+
+    def test(folder, parts):
+        messages = Messages(args.checkout)
+        for part in parts:
+            work = folder / part.__name__
+            work.mkdir()
+            in_turn("RINA in the dialect of IRATI", [part], work, messages)
+    return carry_out("RINA in the dialect of IRATI", test, (enrols_with_us, enrols_us), args)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    sys.exit(carry_out("RINA in the dialect of IRATI", test))
+    sys.exit(main())

@@ -6,12 +6,12 @@ members are killed and started, links fail and return, and flows come and go for
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
 """
 
-import argparse
 import random
 import statistics
 import sys
 import time
 
+from lab.cases import case_options
 from lab.command import Failed, run, wait_for
 from lab.leaf_spine import Fabric, carry_out, report
 
@@ -175,7 +175,7 @@ def churn(members, hours, chooser):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = case_options(__doc__)
     parser.add_argument("--members", type=int, default=60)
     parser.add_argument("--spines", type=int, default=4)
     parser.add_argument("--echoes", type=int, default=20)
@@ -202,7 +202,7 @@ def main():
                 churn(members, arguments.hours, chooser)
             echo(members, chooser, arguments.echoes)
             members.check_memory("in the end")
-    return carry_out(f"{arguments.members} members", test)
+    return carry_out(f"{arguments.members} members", test, args=arguments)
 
 
 if __name__ == "__main__":

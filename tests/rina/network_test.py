@@ -9,8 +9,9 @@ import signal
 import sys
 import time
 
+from lab.cases import in_turn
 from lab.command import PATIENCE, Failed, wait_for
-from lab.leaf_spine import HOSTS, LEAVES, Fabric, carry_out, in_turn, report
+from lab.leaf_spine import HOSTS, LEAVES, Fabric, carry_out, report
 
 # Between two hosts of different leaves.
 PAIRS = [("h1", "h8"), ("h2", "h3"), ("h5", "h4"), ("h7", "h6"), ("h8", "h1")]
@@ -229,11 +230,14 @@ def outsider(fabric):
     check(got["received"] == 3, "with the right one, after SIGHUP, it enrols and reaches hosts")
 
 
-def test(folder):
+PARTS = (network, applications, operation, spine, restart, stop, congestion, outsider)
+
+
+def test(folder, parts):
     with Fabric(folder) as fabric:
         fabric.make()
-        in_turn("RINA network", fabric, [network, applications, operation, spine, restart, stop, congestion, outsider])
+        in_turn("RINA network", parts, fabric)
 
 
 if __name__ == "__main__":
-    sys.exit(carry_out("RINA network", test))
+    sys.exit(carry_out("RINA network", test, PARTS, needs={part.__name__: ["network", "applications"] for part in PARTS[1:]}))

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""rlite_live.py BUILD [PART…]: three members that run rlite, in virtual machines, and three of ours, in a ring of one DIF.
+"""rlite_live.py BUILD: three members that run rlite, in virtual machines, and three of ours, in a ring of one DIF.
 
      h1 ── r1 ── h2 ── r2 ── h3 ── r3 ── r1
 
-Each enrols at the one before it. BUILD is what rlite.sh has built. With names of parts only those are carried out. RLITE_MEMBERS=N: another
-number of each, two at least. RLITE_FRAMES=FOLDER keeps the frames of each of rlite's devices.
+Each enrols at the one before it. BUILD is what rlite.sh has built. RLITE_MEMBERS=N: another number of each, two at least. RLITE_FRAMES=FOLDER keeps the frames of each of rlite's devices.
 
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
 """
@@ -13,13 +12,13 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import sys
 
 import rlite_machine
 from api_test import LIBRARY, Programs, compiled
+from lab.cases import case_options, in_turn
 from lab.command import Failed, wait_for
-from lab.leaf_spine import Fabric, carry_out, in_turn, report
+from lab.leaf_spine import Fabric, carry_out, report
 
 DIF = "n.DIF"
 COUNT = int(os.environ.get("RLITE_MEMBERS", 3))
@@ -215,18 +214,17 @@ def restarts(net):
     wait_for("h1 reaches the last one", lambda: OURS[-1] in net.members("h1") or COUNT == 2, PATIENCE)
 
 
-PARTS = [enrolment, echo, perf, restarts]
+def main():
+    parser = case_options(__doc__)
+    parser.add_argument("build", metavar="BUILD", type=pathlib.Path)
+    args = parser.parse_args()
 
-
-def test(folder):
-    build = pathlib.Path(sys.argv[1])
-    with Ring(folder, build) as net:
-        in_turn("rlite", net, [part for part in PARTS if part is enrolment or not sys.argv[2:] or part.__name__ in sys.argv[2:]])
+    def test(folder, parts):
+        with Ring(folder, args.build) as net:
+            in_turn("rlite", parts, net)
+    parts = (enrolment, echo, perf, restarts)
+    return carry_out("rlite's members and ours", test, parts, args, needs={part.__name__: ["enrolment"] for part in parts})
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    if len(sys.argv) < 2:
-        print(__doc__, file=sys.stderr)
-        sys.exit(2)
-    sys.exit(carry_out("rlite's members and ours", test))
+    sys.exit(main())

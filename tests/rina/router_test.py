@@ -18,6 +18,7 @@ from scapy.packet import Raw
 
 from efcp import CONGESTION, DATA, MANAGEMENT, RINA, TYPES, Efcp, Irati, Protected
 from lab import patience
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, PATIENCE, ROOT
 from lab.switch import Switch, p4info
 
@@ -275,4 +276,4 @@ class Congested(Router):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

@@ -3,6 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 echo "RINA: engines"
-python3 engines_test.py
+python3 engines_test.py "$@"
 echo "RINA: router"
 unshare --net sh -c 'ip link set lo up; exec "$@"' run .venv/bin/python router_test.py "$@"

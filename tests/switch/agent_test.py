@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, PATIENCE, wait_until
 from lab.netns import ip
 from lab.switch import veth
@@ -117,4 +118,4 @@ class Agent(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

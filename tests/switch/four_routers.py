@@ -7,17 +7,15 @@
 Exit status: 0 if everything passed, 1 if something failed, 2 if it could not be carried out.
 """
 
-import argparse
 import json
-import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+from lab.cases import case_options, choose, status_of
 from lab.command import HOPWRIGHT, ROOT, Failed, run, wait_for
 from lab.node import PREFIX, RECEIVE, SEND, Node, ping
 
@@ -421,22 +419,25 @@ def steps(demo):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = case_options(__doc__)
     parser.add_argument("what", nargs="?", choices=["test", "demo"], default="test")
     parser.add_argument("--keep", action="store_true", help="leave the network when something fails")
     args = parser.parse_args()
-    if os.geteuid() != 0:
-        print("four_routers.py needs root: it creates network namespaces", file=sys.stderr)
-        return 2
+    cases = dict(steps(args.what == "demo"))
+    names = choose(args, cases, {name: list(cases)[:1] for name in cases})
+    return status_of("four routers", lambda: run_steps({name: cases[name] for name in names}, args))
+
+
+def run_steps(cases, args):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="hopwright-four-"))
     folder.chmod(0o755)
-    network, result, begin = Network(folder), 1, time.monotonic()
+    network, passed, begin = Network(folder), False, time.monotonic()
     try:
         if args.what == "demo":
             print(PICTURE, flush=True)
         network.build()
         network.start_control_planes()
-        for what, step in steps(args.what == "demo"):
+        for what, step in cases.items():
             print(f"{what}:", flush=True)
             # What a busy machine loses is not lost each time.
             for attempt in (1, 2, 3):
@@ -445,7 +446,7 @@ def main():
                     break
                 except Lost as lost:
                     if attempt == 3:
-                        raise
+                        raise Failed(str(lost)) from lost
                     print(f"  {lost}; once more", flush=True)
         print(f"\n{network.switch.tenant('list')}")
         network.switch.ended()
@@ -453,19 +454,18 @@ def main():
         if "panicked" in log or "ERROR" in log:
             raise Failed(log)
         print(f"four routers: passed in {time.monotonic() - begin:.0f} s")
-        result = 0
+        passed = True
     except (Failed, RuntimeError) as failure:
         print(f"FAILED: {failure}")
         print(network.state())
+        raise
     finally:
-        if result and args.keep:
+        if not passed and args.keep:
             print(f"the network stays: namespaces {PREFIX}*, files {folder}")
         else:
             network.remove()
             shutil.rmtree(folder, ignore_errors=True)
-    return result
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sys.exit(main())

@@ -10,6 +10,7 @@ import unittest
 import grpc
 from finsy.proto import p4r
 
+from lab.cases import unittest_main
 from lab.command import ROOT, hopwright, wait_until
 from lab.switch import ethernet
 from lab.tenants import P4RUNTIME, Lab
@@ -326,4 +327,4 @@ class Thousand(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

@@ -10,6 +10,7 @@ import finsy as fy
 from finsy.proto import stratum
 
 from lab import patience
+from lab.cases import unittest_main
 from lab.command import ROOT, hopwright, wait_until
 from lab.switch import ethernet, ipv4
 from lab.tenants import Certificates, Flow, Lab, on_a_busy_machine
@@ -279,4 +280,4 @@ class Controllers(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

@@ -23,6 +23,7 @@ import finsy as fy
 
 from handler import Handler
 from lab import patience
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, PATIENCE, ROOT
 from lab.frames import ethernet, ipv4, udp
 from lab.switch import Switch
@@ -177,4 +178,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--flows", type=int, default=FLOWS)
     ARGS, others = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *others])
+    unittest_main(argv=[sys.argv[0], *others])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import unittest
 
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, ROOT
 from lab.frames import ethernet, labelled
 from lab.switch import Switch
@@ -46,4 +47,4 @@ class Protocols(FourProtocols, unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
+    unittest_main()

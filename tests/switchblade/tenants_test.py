@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The platform and the Path Splicing router as tenants of one switch, and tenants whose flows handlers decide."""
 
-import sys
 import time
 import unittest
 
 from handler import Handler
+from lab.cases import unittest_main
 from lab.command import ROOT, hopwright
 from lab.frames import ethernet, ipv4, splicing, udp
 from lab.tenants import P4RUNTIME, Certificates, Lab
@@ -145,4 +145,4 @@ class Encrypted(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
+    unittest_main()

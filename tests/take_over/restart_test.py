@@ -15,7 +15,6 @@ Exit status: 0 if everything passed, 1 if something failed, 2 if the test could 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -25,11 +24,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from take_over_test import (
-    HOPWRIGHT, METRICS, PATIENCE, PREFIX, ROOT, SWITCH, Checks, Lab, LabError, Namespace, Process, Traffic, frr, neighbours, remove_all, require_root,
-    streams, unwind_on_signals, vtysh, wait_until, warm_up,
-)
+from lab.cases import carry_out, case_options, choose
 from lab.scion import Stream
+from take_over_test import (HOPWRIGHT, METRICS, PATIENCE, PREFIX, ROOT, SWITCH, Checks, Lab, LabError, Namespace, Traffic, frr, neighbours,
+                            remove_all, streams, vtysh, wait_until, warm_up)
 
 # Packets of each stream in a second: those of a start on a busy machine have room in a ring.
 RATE = 50
@@ -299,36 +297,31 @@ def switch(checks: Checks, times: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = case_options(__doc__)
     parser.add_argument("--times", type=int, default=3, help="restarts of each kind (default: %(default)s)")
     parser.add_argument("--kills", type=int, default=2, help="kills of the IP router (default: %(default)s)")
     parser.add_argument("--workers", type=int, choices=(1, 2), default=2, help="of the IP router (default: %(default)s)")
     parser.add_argument("--ports", choices=("af_packet", "af_xdp"), default="af_packet", help="of the IP router (default: %(default)s)")
     parser.add_argument("--bfd", default="x".join(map(str, PATIENT_BFD)), metavar="MSxN", help="BFD's interval and multiplier (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=None, help="of the times (default: by chance, and printed)")
-    parser.add_argument("--only", choices=("ip", "openflow", "switch"), help="only this kind of process")
     args = parser.parse_args()
-    unwind_on_signals()
+    names = choose(args, ("ip", "openflow", "switch"))
     seed = random.randrange(1 << 16) if args.seed is None else args.seed
     random.seed(seed)
     print(f"seed {seed}", flush=True)
-    checks = Checks()
-    try:
-        require_root("the restart test")
-        if args.only in (None, "ip"):
-            interval, multiplier = map(int, args.bfd.split("x"))
-            router(checks, args.times, args.kills, args.workers, args.ports, (interval, multiplier))
-        if args.only in (None, "openflow"):
-            openflow(checks, args.times)
-        if args.only in (None, "switch"):
-            switch(checks, args.times)
-    except LabError as error:
-        print(f"restart test: {error}", file=sys.stderr)
-        return 2
-    finally:
-        remove_all(PREFIX)
-    print(f"restarts: {checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed else 0
+
+    def test(checks: Checks) -> None:
+        try:
+            if "ip" in names:
+                interval, multiplier = map(int, args.bfd.split("x"))
+                router(checks, args.times, args.kills, args.workers, args.ports, (interval, multiplier))
+            if "openflow" in names:
+                openflow(checks, args.times)
+            if "switch" in names:
+                switch(checks, args.times)
+        finally:
+            remove_all(PREFIX)
+    return carry_out("restarts", test)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ Exit status: 0 if everything passed, 1 if something failed, 2 if the test could 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -26,11 +25,12 @@ import tempfile
 import threading
 from pathlib import Path
 
+from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
 from lab.command import HOPWRIGHT, PATIENCE, ROOT, LabError, wait_until
 from lab.ledger import _devices, _socket_drops
-from lab.netns import End, Namespace, remove_all, require_root, veth
-from lab.process import Process, unwind_on_signals
+from lab.netns import End, Namespace, remove_all, veth
+from lab.process import Process
 from lab.scion import Stream, socket_in, udp_socket
 
 FRR = Path("/usr/lib/frr")
@@ -559,28 +559,23 @@ def switch(checks: Checks, times: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = case_options(__doc__)
     parser.add_argument("--times", type=int, default=3, help="take-overs of each kind (default: %(default)s)")
-    parser.add_argument("--only", choices=("ip", "openflow", "switch"), help="only this kind of process")
     args = parser.parse_args()
-    unwind_on_signals()
-    checks = Checks()
-    try:
-        require_root("the take-over test")
-        if args.only in (None, "ip"):
-            router(checks, args.times, 1, "af_xdp")
-            router(checks, args.times, 2, "af_packet")
-        if args.only in (None, "openflow"):
-            openflow(checks, args.times)
-        if args.only in (None, "switch"):
-            switch(checks, args.times)
-    except LabError as error:
-        print(f"take-over test: {error}", file=sys.stderr)
-        return 2
-    finally:
-        remove_all(PREFIX)
-    print(f"take-over: {checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed else 0
+    names = choose(args, ("ip", "openflow", "switch"))
+
+    def test(checks: Checks) -> None:
+        try:
+            if "ip" in names:
+                router(checks, args.times, 1, "af_xdp")
+                router(checks, args.times, 2, "af_packet")
+            if "openflow" in names:
+                openflow(checks, args.times)
+            if "switch" in names:
+                switch(checks, args.times)
+        finally:
+            remove_all(PREFIX)
+    return carry_out("take-over", test)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ them, because a kernel may lack VLAN devices.
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -20,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+from lab.cases import carry_out, case_options, choose
 from lab.command import HOPWRIGHT, ROOT, Failed, run, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -285,47 +285,38 @@ CASES = [
 ]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> int:
+    parser = case_options(__doc__)
     parser.add_argument("--megabytes", type=int, default=64, help="the bytes of a transfer, in millions")
-    parser.add_argument("--only", default="", help="cases whose name has this in it")
     args = parser.parse_args()
-    if os.geteuid() != 0:
-        print("tcp_test.py needs root: it makes network namespaces", file=sys.stderr)
-        return 2
-    if not HOPWRIGHT.exists():
-        print(f"there is no {HOPWRIGHT}: make hopwright", file=sys.stderr)
-        return 2
-    # Namespaces are removed then.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    count, failures = args.megabytes * 1_000_000, 0
-    for what, start, ports, mtu, trunk in CASES:
-        case = f"{what}, {ports}, MTU {mtu}"
-        if args.only not in case:
-            continue
-        with tempfile.TemporaryDirectory(prefix="hopwright-tcp-") as folder:
-            try:
-                with Lab(pathlib.Path(folder), mtu, trunk) as lab:
-                    addresses, rates = start(lab, ports), []
-                    for version, address in addresses.items():
-                        rate = lab.transfer(address, count, 5000 + version)
-                        rates.append(f"IPv{version} {rate / 1e6:,.0f} Mbit/s")
-                        resent = lab.bursts(address, 50, 5010 + version)
-                        if resent > 25:
-                            raise Failed(f"{resent} of 50 bursts of datagrams over IPv{version} were lost")
-                    if start is router:
-                        # Through the TAP devices of the control plane, which are a slow path.
-                        for number, (address, ends) in enumerate((("10.0.1.1", ("h1", "cp")), ("10.0.1.2", ("cp", "h1")))):
-                            rate = lab.transfer(address, count // 16, 5020 + number, ends, LEAST / 20)
-                            rates.append(f"{' to '.join(ends)} {rate / 1e6:,.0f} Mbit/s")
-                    if (lab.folder / "stats.json").exists():
-                        check_counts(lab, count * len(addresses), mtu)
-            except Failed as failure:
-                failures += 1
-                print(f"FAILED {case}: {failure}", flush=True)
-            else:
-                print(f"ok {case}: {', '.join(rates)}", flush=True)
-    return 1 if failures else 0
+    cases = {f"{what}, {ports}, MTU {mtu}": (start, ports, mtu, trunk) for what, start, ports, mtu, trunk in CASES}
+    names = choose(args, cases)
+    return carry_out("TCP", lambda checks: [try_case(name, cases[name], args.megabytes * 1_000_000, checks) for name in names])
+
+
+def try_case(name, case, count, checks):
+    start, ports, mtu, trunk = case
+    with tempfile.TemporaryDirectory(prefix="hopwright-tcp-") as folder:
+        try:
+            with Lab(pathlib.Path(folder), mtu, trunk) as lab:
+                addresses, rates = start(lab, ports), []
+                for version, address in addresses.items():
+                    rate = lab.transfer(address, count, 5000 + version)
+                    rates.append(f"IPv{version} {rate / 1e6:,.0f} Mbit/s")
+                    resent = lab.bursts(address, 50, 5010 + version)
+                    if resent > 25:
+                        raise Failed(f"{resent} of 50 bursts of datagrams over IPv{version} were lost")
+                if start is router:
+                    # Through the TAP devices of the control plane, which are a slow path.
+                    for number, (address, ends) in enumerate((("10.0.1.1", ("h1", "cp")), ("10.0.1.2", ("cp", "h1")))):
+                        rate = lab.transfer(address, count // 16, 5020 + number, ends, LEAST / 20)
+                        rates.append(f"{' to '.join(ends)} {rate / 1e6:,.0f} Mbit/s")
+                if (lab.folder / "stats.json").exists():
+                    check_counts(lab, count * len(addresses), mtu)
+        except Failed as failure:
+            checks.that(name, False, failure)
+        else:
+            checks.that(name, True, ", ".join(rates))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from bm_runtime.simple_pre_lag import SimplePreLAG
 from bm_runtime.standard import Standard
 from bm_runtime.standard.ttypes import (BmAddEntryOptions, BmMatchParam, BmMatchParamExact, BmMatchParamType, BmResourceType,
                                         InvalidRegisterOperation, InvalidTableOperation)
+from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, PATIENCE
 from lab.netns import ip
 from lab.switch import Switch, ethernet, ipv4, wait_for_links
@@ -548,4 +549,4 @@ class CommandFile(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
+    unittest_main()

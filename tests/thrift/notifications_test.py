@@ -13,6 +13,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from p4.v1 import p4runtime_pb2_grpc
 
 from cli_test import ThriftSwitch, cli, client, close_clients, frame
+from lab.cases import unittest_main
 from lab.command import PATIENCE
 from lab.netns import ip
 
@@ -114,4 +115,4 @@ class Notifications(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main()

@@ -4,4 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")"
 run() { unshare --net sh -c 'ip link set lo up; exec "$@"' run .venv/bin/python "$@"; }
 run cli_test.py "$@"
-(($#)) || run notifications_test.py
+run notifications_test.py "$@"
