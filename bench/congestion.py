@@ -29,7 +29,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.command import ROOT
+from lab.command import HOPWRIGHT, ROOT, alive, wait_until
 
 SENDERS, OUT = 8, 9
 RINA, DATA, CONGESTION = 0xD1F0, 0x80, 0x01
@@ -123,8 +123,7 @@ def run(args: argparse.Namespace, folder: Path, marks: bool) -> dict[str, object
     """One run; the router is new."""
     file, log = folder / "entries.stf", folder / "log"
     file.write_text(entries(args.threshold if marks else None))
-    hopwright = os.environ.get("HOPWRIGHT", ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/hopwright")
-    command = [hopwright, "run", ROOT / "p4/rina/interior.p4", "-I", ROOT / "p4/include", "--no-p4runtime", "--entries", file]
+    command = [HOPWRIGHT, "run", ROOT / "p4/rina/interior.p4", "-I", ROOT / "p4/include", "--no-p4runtime", "--entries", file]
     command += ["--queue", f"{OUT}={args.rate},packets={args.queue}", "--stats", folder / "stats.json"]
     for port in (*range(1, SENDERS + 1), OUT):
         command += ["-i", f"{port}@sw{port}"]
@@ -132,11 +131,7 @@ def run(args: argparse.Namespace, folder: Path, marks: bool) -> dict[str, object
     with log.open("w") as output:
         router = subprocess.Popen(list(map(str, command)), stdout=output, stderr=output)
     try:
-        deadline = time.monotonic() + 30
-        while not (folder / "stats.json").exists():
-            if router.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"the router does not run:\n{log.read_text()}")
-            time.sleep(0.05)
+        wait_until(log.read_text, lambda: alive(router, log.read_text) and (folder / "stats.json").exists())
         return measure(args, marks)
     finally:
         router.terminate()

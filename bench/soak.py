@@ -35,7 +35,6 @@ import json
 import math
 import os
 import select
-import shutil
 import socket
 import statistics
 import subprocess
@@ -47,7 +46,7 @@ from pathlib import Path
 
 from control_group import ControlGroup
 from lab.command import PATIENCE, LabError, wait_until
-from lab.netns import End, Namespace, Offloads, remove_all, require_root, veth
+from lab.netns import End, Namespace, Offloads, remove_lab, require_root, veth
 from lab.process import Process, unwind_on_signals
 from lab.reference import copy_tree, module_dir, tool
 from lab.router import RouterKind, read_stats, wait_ready
@@ -245,11 +244,7 @@ class Soak:
             process.stop()
         if self._group:
             self._group.remove()
-        remove_all(self._prefix)
-        if keep:
-            print(f"files are kept in {self.directory}", file=sys.stderr)
-        else:
-            shutil.rmtree(self.directory, ignore_errors=True)
+        remove_lab(self._prefix, self.directory, keep)
 
     def _change(self) -> None:
         """A service moves, a sibling's link comes and goes."""

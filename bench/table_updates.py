@@ -28,7 +28,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lab.command import ROOT
+from lab.command import HOPWRIGHT, ROOT, alive, wait_until
 
 VENV = ROOT / "tests/p4runtime/.venv-finsy/bin/python"
 PLATFORM = ROOT / "p4/switchblade/platform.p4"
@@ -136,7 +136,6 @@ class Switch:
     """A switch between two veths, and a generator."""
 
     def __init__(self, folder, rate, devices):
-        hopwright = os.environ.get("HOPWRIGHT", ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/hopwright")
         for n in range(2):
             subprocess.run(["ip", "link", "add", f"sw{n}", "type", "veth", "peer", "name", f"host{n}"], check=True)
             for name in (f"sw{n}", f"host{n}"):
@@ -144,20 +143,18 @@ class Switch:
                 subprocess.run(["ip", "link", "set", name, "up"], check=True)
         self.frames, self.log = folder / "frames", (folder / "log").open("w+")
         if len(devices) == 1:
-            command = [hopwright, "run", PLATFORM, "-i", "0@sw0", "-i", "1@sw1", "--device-id", str(devices[0])]
+            command = [HOPWRIGHT, "run", PLATFORM, "-i", "0@sw0", "-i", "1@sw1", "--device-id", str(devices[0])]
         else:
             config = folder / "switch.toml"
             ports = "".join(f'[[port]]\ndevice = "sw{n}"\n' for n in range(2))
             tenants = "".join(TENANT.format(device=device, program=PLATFORM) for device in devices)
             config.write_text(f'[switch]\nsocket = "{folder}/socket"\nports = "af_packet"\n{ports}{tenants}[p4runtime]\naddress = "127.0.0.1:9559"\n')
-            command = [hopwright, "switch", "--config", config]
+            command = [HOPWRIGHT, "switch", "--config", config]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log)
         self.rate = rate
         # A switch with tenants says when all of them run.
-        deadline = time.monotonic() + 60
-        while len(devices) > 1 and "P4Runtime at" not in (folder / "log").read_text():
-            assert self.process.poll() is None and time.monotonic() < deadline, (folder / "log").read_text()
-            time.sleep(0.05)
+        output = (folder / "log").read_text
+        wait_until(output, lambda: alive(self.process, output) and (len(devices) == 1 or "P4Runtime at" in output()))
         frames = (self.frame(device) for device in devices)
         self.frames.write_bytes(b"".join(struct.pack("!H", len(frame)) + frame for frame in frames))
 

@@ -30,8 +30,7 @@ demo-arm64: demo-tools
 
 ## demo-recording: what `make demo` prints as a picture that moves, docs/pictures/demo.svg (root)
 demo-recording:
-	@cmp -s demo/requirements.txt demo/.venv/requirements || { rm -rf demo/.venv && python3 -m venv demo/.venv && \
-	  demo/.venv/bin/pip install --quiet --disable-pip-version-check -r demo/requirements.txt && cp demo/requirements.txt demo/.venv/requirements; }
+	@cd demo && ../tests/venv.sh
 	demo/record.py record $(TARGET)/demo.cast $(MAKE) --no-print-directory demo
 	demo/.venv/bin/python demo/record.py draw --title "make demo: three SCION ASes, every border router ours" $(TARGET)/demo.cast docs/pictures/demo.svg
 

@@ -9,6 +9,7 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+from lab.command import wait_until
 from lab.cases import unittest_main
 from lab.netns import ip
 from lab.switch import Switch, ethernet, ipv4
@@ -32,14 +33,6 @@ PATIENCE = 60
 
 def address(text):
     return int.from_bytes(bytes(map(int, text.split("."))), "big")
-
-
-def until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError("it does not happen")
-        time.sleep(0.05)
 
 
 class Refused:
@@ -194,10 +187,10 @@ class BfRuntime(unittest.TestCase):
         self.assertEqual(data.to_dict()["value"], 1)
         step.default_entry_set(ALL, step.make_data([gc.DataTuple("value", 100)]))
         self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
-        until(lambda: number() == [107])
+        wait_until("it happens", lambda: number() == [107])
         step.default_entry_reset(ALL)
         self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
-        until(lambda: number() == [108])
+        wait_until("it happens", lambda: number() == [108])
 
     def test_bytes_that_meters_count(self):
         meter = self.table("In.rate")
@@ -306,7 +299,7 @@ class BfRuntime(unittest.TestCase):
         index = lambda table, name, n: table.make_key([gc.KeyTuple(name, n)])
         self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
         at = index(counter, "$COUNTER_INDEX", 3)
-        until(lambda: next(counter.entry_get(ALL, [at], {"from_hw": True}))[0].to_dict()["$COUNTER_SPEC_PKTS"] == 1)
+        wait_until("it happens", lambda: next(counter.entry_get(ALL, [at], {"from_hw": True}))[0].to_dict()["$COUNTER_SPEC_PKTS"] == 1)
         # With the frame check sequence.
         ((data, _),) = counter.entry_get(ALL, [at], {"from_hw": True})
         self.assertEqual(data.to_dict()["$COUNTER_SPEC_BYTES"], len(ipv4("10.9.9.9", "10.1.2.3")) + 4)
@@ -330,7 +323,7 @@ class BfRuntime(unittest.TestCase):
 
         numbers, pairs = self.table("In.numbers"), self.table("In.pairs")
         at = index(numbers, "$REGISTER_INDEX", 1)
-        until(lambda: next(numbers.entry_get(ALL, [at], {"from_hw": True}))[0].to_dict()["In.numbers.f1"] == [8])
+        wait_until("it happens", lambda: next(numbers.entry_get(ALL, [at], {"from_hw": True}))[0].to_dict()["In.numbers.f1"] == [8])
         numbers.entry_add(ALL, [at], [numbers.make_data([gc.DataTuple("In.numbers.f1", 0xCAFE)])])
         ((data, _),) = numbers.entry_get(ALL, [at], {"from_hw": True})
         self.assertEqual(data.to_dict()["In.numbers.f1"], [0xCAFE])
@@ -364,8 +357,8 @@ class BfRuntime(unittest.TestCase):
         for source in ("10.0.0.2", "10.0.0.1", "10.0.0.2"):
             self.switch.send(0, ipv4(source, "10.1.2.3"))
         to = address("10.1.2.3")
-        until(lambda: found("10.0.0.2") == ("In.watch", [to], [0xAD]))
-        until(lambda: found("10.0.0.1") == ("In.watch", [to], [4]))
+        wait_until("it happens", lambda: found("10.0.0.2") == ("In.watch", [to], [0xAD]))
+        wait_until("it happens", lambda: found("10.0.0.1") == ("In.watch", [to], [4]))
         table.operations_execute(ALL, "SyncRegisters")
         # Written without an action, it keeps that; an action keeps the cell.
         table.entry_mod(ALL, [key("10.0.0.1")], [table.make_data(cell(1, 2))])
@@ -539,7 +532,7 @@ class BfRuntime(unittest.TestCase):
         ])])
         self.switch.send(0, frame)
         out = []
-        until(lambda: out.extend(port for port in (1, 2, 3) if self.switch.receive(port, timeout=0.2) is not None) or out)
+        wait_until("it happens", lambda: out.extend(port for port in (1, 2, 3) if self.switch.receive(port, timeout=0.2) is not None) or out)
         self.assertEqual((len(out), self.interface_packets()), (1, []))
         with Refused(self, "INVALID_ARGUMENT"):
             ecmps.entry_del(ALL, [ecmp])
@@ -616,7 +609,7 @@ class BfRuntime(unittest.TestCase):
         frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
         for _ in range(3):
             self.switch.send(0, frame)
-        until(lambda: found(2)["$FramesTransmittedOK"] == sent + 3)
+        wait_until("it happens", lambda: found(2)["$FramesTransmittedOK"] == sent + 3)
         self.assertGreaterEqual(found(0)["$FramesReceivedOK"], received + 3)
         self.assertEqual(found(2)["$OctetsTransmittedTotal"], octets + 3 * len(frame))
         self.assertEqual(len(list(counts.entry_get(ALL, None, {"from_hw": True}))), 4)
@@ -628,7 +621,7 @@ class BfRuntime(unittest.TestCase):
         self.assertGreaterEqual(found(0)["$FramesReceivedOK"], 3)
         counts.entry_del(ALL)
         self.switch.send(0, frame)
-        until(lambda: found(2)["$FramesTransmittedOK"] == 1)
+        wait_until("it happens", lambda: found(2)["$FramesTransmittedOK"] == 1)
         self.assertEqual(found(0)["$FramesReceivedOK"], 1)
         with Refused(self, "NOT_FOUND"):
             counts.entry_del(ALL, [at(99)])
@@ -795,7 +788,7 @@ class BfRuntime(unittest.TestCase):
         # A worker may be late, and then is faster, but not for long.
         self.assertGreater(time.monotonic() - begin, 0.3)
         self.application([], "trigger_timer_periodic", enable=False)
-        until(lambda: self.switch.receive(2, 0.2) is None)
+        wait_until("it happens", lambda: self.switch.receive(2, 0.2) is None)
         self.assertGreaterEqual(self.counts()[2], 20)
         with Refused(self, "INVALID_ARGUMENT"):
             self.application([gc.DataTuple("pkt_len", 16384)], "trigger_timer_periodic", enable=True)
@@ -814,7 +807,7 @@ class BfRuntime(unittest.TestCase):
 
         def set_link(state):
             ip("link", "set", "host1", state)
-            until(lambda: is_up() == (state == "up"))
+            wait_until("it happens", lambda: is_up() == (state == "up"))
 
         def interrupt(*expected):
             set_link("down")

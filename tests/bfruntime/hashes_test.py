@@ -4,10 +4,10 @@
 import random
 import select
 import struct
-import time
 import unittest
 
-from bfruntime_test import ADDRESS, ALL, HERE, PATIENCE, Refused, Switch, gc
+from bfruntime_test import ADDRESS, ALL, HERE, Refused, Switch, gc
+from lab.command import wait_until
 from lab.cases import unittest_main
 
 PROGRAM = HERE / "hashes.p4"
@@ -56,14 +56,12 @@ class Hashes:
     def sent(self, flow):
         """The hashes that a packet has when it comes back, and where it does."""
         self.switch.sockets[0].send(ETHERNET + FLOW.pack(*flow) + bytes(HASHES.size) + bytes(40))
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            ready, _, _ = select.select(self.switch.sockets[1:], [], [], PATIENCE)
-            for at in (at for at, it in enumerate(self.switch.sockets) if it in ready):
-                frame = self.switch.receive(at, 0.1)
-                if frame is not None:
-                    return self.parts(at, frame)
-        self.fail("no packet comes back")
+
+        def back():
+            ready, _, _ = select.select(self.switch.sockets[1:], [], [], 1)
+            frames = [(at, self.switch.receive(at, 0.1)) for at, it in enumerate(self.switch.sockets) if it in ready]
+            return [self.parts(at, frame) for at, frame in frames if frame is not None]
+        return wait_until("a packet that comes back", back, interval=0)[0]
 
     @staticmethod
     def parts(at, frame):

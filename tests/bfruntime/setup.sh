@@ -2,12 +2,7 @@
 # Installs what the BfRuntime tests need, in a virtual environment, and compiles the protocol definition for their client.
 set -euo pipefail
 cd "$(dirname "$0")"
-if ! cmp -s requirements.txt .venv/requirements; then
-    rm -rf .venv
-    python3 -m venv .venv
-    .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
-    cp requirements.txt .venv/requirements
-fi
+../venv.sh
 proto=../../crates/control/protobuf/proto
 if [ ! -e .venv/proto/bfruntime_pb2_grpc.py ] || [ "$proto/bfrt/bfruntime.proto" -nt .venv/proto/bfruntime_pb2_grpc.py ]; then
     mkdir -p .venv/proto

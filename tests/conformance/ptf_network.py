@@ -11,12 +11,12 @@ matter), `said` (what PTF is given about each port besides). The exit status is 
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
-import time
 
-PATIENCE = 60
+from lab.command import end, wait_until
+from lab.netns import ip
+from lab.switch import accepts
 
 
 def main(settings):
@@ -33,7 +33,8 @@ def main(settings):
     with open(folder / "switch.log", "wb") as log:
         switch = subprocess.Popen([*settings["switch"], *attached], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     try:
-        if not serves(settings["server"], switch):
+        wait_until("the switch", lambda: accepts(*settings["server"]) or switch.poll() is not None)
+        if switch.poll() is not None:
             return 3
         said = settings.get("said") or [""] * len(ports)
         interfaces = [word for (port, (_, peer)), more in zip(ports, said) for word in ("-i", f"{settings.get('device', '0-')}{port}@{peer}{more}")]
@@ -42,29 +43,7 @@ def main(settings):
                            PATH=os.pathsep.join(commands))
         return subprocess.run([*settings["ptf"], *interfaces], cwd=folder, env=environment).returncode
     finally:
-        switch.terminate()
-        try:
-            switch.wait(10)
-        except subprocess.TimeoutExpired:
-            switch.kill()
-
-
-def serves(server, switch):
-    """Waits until the switch accepts connections. False if it ended."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(tuple(server), timeout=1).close()
-            return True
-        except OSError:
-            if switch.poll() is not None:
-                return False
-            time.sleep(0.05)
-    return False
-
-
-def ip(*words):
-    subprocess.run(["ip", *words], check=True)
+        end(switch, timeout=10)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 from lab.cases import case_options, choose, status_of
-from lab.command import HOPWRIGHT, ROOT, Failed, run, wait_until
+from lab.command import HOPWRIGHT, ROOT, Failed, end, run, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = {"v1model": ROOT / "p4/epic/epic_router.p4", "tofino": ROOT / "p4/epic/epic_tna.p4"}
@@ -66,12 +66,7 @@ class Network:
         return log
 
     def stop(self, name):
-        process = self.processes.pop(name)
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        end(self.processes.pop(name), how=signal.SIGINT)
 
     def router(self, name):
         entries = self.folder / f"{name}.stf"

@@ -14,7 +14,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import socket
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from typing import Callable
 from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
 from lab.command import PATIENCE, wait_until
-from lab.netns import End, Namespace, many_neighbours, remove_all, veth
+from lab.netns import End, Namespace, many_neighbours, remove_lab, veth
 from lab.router import RouterKind, wait_ready
 from lab.scion import deliver, hop_key, udp_socket
 from lab.scrape import metrics, total
@@ -152,11 +151,7 @@ class Lab:
     def close(self, keep: bool) -> None:
         if self.process:
             self.process.stop()
-        remove_all(PREFIX)
-        if keep:
-            print(f"files are kept in {self.directory}", file=sys.stderr)
-        else:
-            shutil.rmtree(self.directory, ignore_errors=True)
+        remove_lab(PREFIX, self.directory, keep)
 
 
 def reached(lab: Lab) -> tuple[int, float]:

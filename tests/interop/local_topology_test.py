@@ -21,7 +21,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from lab.cases import carry_out, case_options, choose
@@ -204,14 +203,9 @@ class Topology:
 
 def wait_paths(topology: Topology, checks: Checks) -> None:
     """The control services find each other through the routers."""
-    deadline = time.monotonic() + PATIENCE
     for source, destination in ROUTES:
-        while not (found := topology.paths(source, destination, "--no-probe")):
-            topology.check()
-            if time.monotonic() > deadline:
-                break
-            time.sleep(0.3)
-        checks.that(f"path from {source} to {destination}", len(found) == 1, f"{len(found)}")
+        checks.comes(f"paths from {source} to {destination}", lambda: topology.check() or len(topology.paths(source, destination, "--no-probe")),
+                     lambda found: found == 1)
 
 
 def check_routes(topology: Topology, checks: Checks, routes: list[tuple[str, str]], whole: bool) -> None:

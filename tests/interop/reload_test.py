@@ -14,7 +14,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
 from lab.command import LabError, wait_until
 from lab.ledger import Ledger, fresh
-from lab.netns import End, Namespace, remove_all, veth
+from lab.netns import End, Namespace, remove_lab, veth
 from lab.router import RouterKind, read_stats, wait_ready
 from lab.scion import Stream, hop_key, transit, udp_socket
 from lab.scrape import metrics, total
@@ -161,11 +160,7 @@ class Lab:
     def close(self, keep: bool) -> None:
         if self.process:
             self.process.stop()
-        remove_all(PREFIX)
-        if keep:
-            print(f"files are kept in {self.directory}", file=sys.stderr)
-        else:
-            shutil.rmtree(self.directory, ignore_errors=True)
+        remove_lab(PREFIX, self.directory, keep)
 
 
 # Behind other_remote links lead to another address.
@@ -187,15 +182,10 @@ class Test:
         """Waits until neighbours are resolved and everything arrives."""
         for _ in range(100):
             stream = self.lab.stream(self.lab.key(), egress, rate=100, **options).start()
-            self.close(stream.until(20).finish(0.1))
+            stream.until(20).finish(0.1).close()
             if stream.received and not stream.lost:
                 return
         raise LabError(f"the router forwards nothing\n{self.lab.process.tail()}")
-
-    @staticmethod
-    def close(stream: Stream) -> None:
-        for sock in (stream._out, *stream._inputs):
-            sock.close()
 
     def many_reloads(self, seconds: float) -> None:
         lab = self.lab
@@ -221,7 +211,7 @@ class Test:
         lab.topology["control_service"]["cs"]["addr"] = "10.0.0.250:30252"
         lab.write_topology()
         self.lossless("changes every 200 ms", stream.finish())
-        self.close(stream)
+        stream.close()
         wait_until("the last change", lambda: "service 2 changed: 10.0.0.250" in lab.log() and lab.figures()["applied"] > applied + 2)
         done = lab.figures()
         print(f"        {round_} changes, {done['applied'] - applied} taken on one by one")
@@ -239,10 +229,10 @@ class Test:
         lab.reload_once(change)
         self.lossless("a link leads to another address", stream.until(stream.sent + RATE // 2).finish())
         last = max(stream.received)
-        self.close(stream)
+        stream.close()
         probe = lab.stream(lab.key(), 2, rate=200, inlets=("10.2.0.3",)).start()
         self.lossless("the new address gets everything", probe.until(110).finish())
-        self.close(probe)
+        probe.close()
         self.that("the log says so", "interface 2 changed" in lab.log(), f"last was {last}")
 
     def new_device(self) -> None:
@@ -266,12 +256,12 @@ class Test:
         wait_until("the device to be closed", lambda: lab.packet_sockets() <= before)
         self.that("it is closed when its link is removed", lab.packet_sockets() <= before)
         self.lossless("meanwhile", stream.finish())
-        self.close(stream)
+        stream.close()
         # Once more, with traffic over it.
         lab.reload_once(add)
         stream = lab.stream(lab.key(), 3).start()
         self.lossless("the new link carries traffic", stream.until(RATE).finish())
-        self.close(stream)
+        stream.close()
         lab.reload_once(remove)
         lab.inside.ip("link", "del", "if3")
 
@@ -304,7 +294,7 @@ class Test:
             lab.write_settings()
             lab.wait_for("unchanged", unchanged + 1)
         self.lossless("the router goes on as before", stream.finish())
-        self.close(stream)
+        stream.close()
 
     def vanishing_address(self) -> None:
         """What a change needs goes away while it is being taken on: the router goes on."""
@@ -328,7 +318,7 @@ class Test:
         del lab.interfaces["5"]
         lab.reload_once(lab.write_topology)
         self.lossless("other links go on", stream.finish())
-        self.close(stream)
+        stream.close()
 
     def told_by_signal(self) -> None:
         lab = self.lab
@@ -351,7 +341,7 @@ class Test:
 
         def forwarded(key: bytes) -> bool:
             stream = lab.stream(key, 2, rate=200, inlets=inlet).start()
-            self.close(stream.until(60).finish(2.0))
+            stream.until(60).finish(2.0).close()
             return len(stream.received) > stream.sent / 2
 
         self.that("the next key is not accepted unasked", not forwarded(new))
@@ -368,7 +358,7 @@ class Test:
         lab.reload_once(lab.write_settings)
         wait_until("the metrics to say that the key has changed", lambda: lab.key_set() > set_before > 0)
         self.lossless("hops of the key before are good while keys overlap", stream.finish())
-        self.close(stream)
+        stream.close()
         wait_until("those of the current key to be good", lambda: forwarded(new))
         wait_until("the key before not to be accepted", lambda: not forwarded(old), interval=1.0)
         wait_until("only the current key to be accepted then", lambda: forwarded(new))

@@ -34,12 +34,14 @@ from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
 from lab.command import PATIENCE, LabError, wait_until
 from lab.ledger import _devices, _socket_drops
-from lab.netns import End, Namespace, remove_all, veth
+from lab.netns import End, Namespace, remove_all, remove_lab, veth
 from lab.process import Process
 from lab.reference import tool
 from lab.router import RouterKind, wait_ready
 from lab.scion import PORT, SOURCE_PORT, Stream, cmac, hop_key, isd_as, udp_socket
 from lab.scrape import metrics, total, wait_served
+from lab.traffic import Traffic as AnyTraffic
+from lab.traffic import warm_up
 
 PREFIX = f"hwh{os.getpid()}-"
 UNDERLAY = 50000
@@ -199,62 +201,21 @@ class Lab:
     def close(self, keep: bool) -> None:
         for process in (self.router, *self.neighbours):
             process.stop()
-        remove_all(PREFIX)
-        if keep:
-            print(f"files are kept in {self.directory}", file=sys.stderr)
-        else:
-            shutil.rmtree(self.directory, ignore_errors=True)
+        remove_lab(PREFIX, self.directory, keep)
 
 
-class Traffic:
-    """All flows, while something happens to the router."""
+class Traffic(AnyTraffic):
+    """All flows, while something happens to the router: BFD notices nothing."""
 
     def __init__(self, lab: Lab, checks: Checks, what: str):
-        self.lab, self.checks, self.what = lab, checks, what
+        super().__init__(lab, checks, what, lab.streams())
+        self.bfd = lab.bfd()
 
-    def __enter__(self) -> Traffic:
-        self.bfd, self.before = self.lab.bfd(), self.lab.lost_elsewhere()
-        self.streams = self.lab.streams()
-        for stream in self.streams.values():
-            stream.start()
-        return self
-
-    def wait(self, count: int) -> None:
-        """Until each flow has sent this many more packets."""
-        for stream in self.streams.values():
-            stream.until(stream.sent + count)
-
-    def __exit__(self, kind, *_) -> None:
-        for stream in self.streams.values():
-            stream.finish()
+    def __exit__(self, kind, *rest) -> None:
+        super().__exit__(kind, *rest)
         if kind is None:
-            excused = self.lab.lost_elsewhere() - self.before
-            lost = sum(len(stream.lost) for stream in self.streams.values())
-            doubled = sum(stream.doubled for stream in self.streams.values())
-            sent = sum(stream.sent for stream in self.streams.values())
-            where = {name: stream.lost[:5] for name, stream in self.streams.items() if stream.lost}
-            self.checks.that(f"{self.what}: every packet arrives once", sent > 100 and lost <= excused and not doubled,
-                             f"{sent} sent, {lost} lost, {excused} of them not by the router, {doubled} twice {where or ''}")
             bfd = self.lab.bfd()
             self.checks.that(f"{self.what}: BFD notices nothing", bfd == self.bfd and all(up for _, up in bfd), f"{bfd}")
-        for stream in self.streams.values():
-            for sock in (stream._out, *stream._inputs):
-                sock.close()
-
-
-def warm_up(lab: Lab) -> None:
-    """Waits until neighbours are resolved and everything arrives."""
-    for _ in range(50):
-        streams = lab.streams()
-        for stream in streams.values():
-            stream.start()
-        for stream in streams.values():
-            stream.until(20).finish(0.3)
-            for sock in (stream._out, *stream._inputs):
-                sock.close()
-        if all(stream.received and not stream.lost for stream in streams.values()):
-            return
-    raise LabError(f"not everything is forwarded: { {name: len(s.received) for name, s in streams.items()} }\n{lab.router.tail()}")
 
 
 def take_over(lab: Lab) -> Process:
@@ -454,7 +415,7 @@ def laboratory(choice: str, ports: str, as_user: str | None, checks: Checks, wha
         raise
     done = False
     try:
-        warm_up(lab)
+        warm_up(lab.router, lab.streams)
         lab.wait_for_ports(ports)
         yield lab
         done = True

@@ -105,8 +105,8 @@ class TenantTest(Test):
             stream.finish()
         for stream, name in ((scion, "SCION packets"), (bridged, "frames of the other tenant")):
             self.lossless(name, stream)
-        self.close(scion)
-        self.close(bridged)
+        scion.close()
+        bridged.close()
         name = 'hopwright_scion_forwarded_packets_total{tenant="border"}'
         # Counters are posted a few times a second.
         wait_until("the switch to count them", lambda: metrics(lab).get(name, 0) >= len(scion.received))
@@ -125,7 +125,7 @@ class TenantTest(Test):
                             lambda payload: deliver(lab.key(), 1, "1-ff00:0:1", "10.0.0.9", 31000, payload), 200)
             stream.ledger = lab.ledger()
             stream.into(inlet).start().until(400).finish()
-            self.close(stream)
+            stream.close()
             if not stream.lost:
                 break
         self.lossless("to a host of the AS", stream)
@@ -164,7 +164,7 @@ class TenantTest(Test):
         stream.into(udp_socket(lab.outside, "10.2.0.2", PORT)).start()
         stream.until(110)
         self.lossless("datagrams in fragments", stream.finish())
-        self.close(stream)
+        stream.close()
         for namespace, device in ((lab.inside, "if1"), (lab.outside, "out1")):
             namespace.ip("link", "set", device, "mtu", "1500")
 
@@ -186,7 +186,7 @@ class TenantTest(Test):
         self.warm_up(inlets=("10.2.0.3",))
         stream = lab.stream(lab.key(), 2, inlets=("10.2.0.3",)).start()
         self.lossless("to another remote address", stream.until(RATE).finish())
-        self.close(stream)
+        stream.close()
 
     def second_router(self) -> None:
         """Another router comes, goes and comes back, while the first one forwards."""
@@ -215,7 +215,7 @@ class TenantTest(Test):
             self.warm_up(4, ingress=3)
             second = lab.stream(lab.key(), 4, ingress=3).start()
             self.lossless("through the second router", second.until(RATE).finish())
-            self.close(second)
+            second.close()
             names = [name for name in metrics(lab) if name.startswith("hopwright_port_received_packets")]
             self.that("each has a port of sockets", sum('"agent:' in name for name in names) == 2, "")
             administer("remove", "second")
@@ -225,7 +225,7 @@ class TenantTest(Test):
         wait_until("it to be gone", lambda: not left())
         self.that("then it is gone", True)
         self.lossless("through the first router all the time", first.finish())
-        self.close(first)
+        first.close()
 
     def another_file(self) -> None:
         """Another router.toml: the agent starts anew, with the same addresses."""
@@ -238,7 +238,7 @@ class TenantTest(Test):
         wait_until("another agent", lambda: "tenant border: another agent" in lab.log())
         stream = lab.stream(lab.key(), 2, inlets=("10.2.0.3",)).start()
         self.lossless("with another agent", stream.until(RATE).finish())
-        self.close(stream)
+        stream.close()
         # An agent that cannot start changes nothing.
         file.write_text(text.replace("router.toml", "missing.toml"))
         os.kill(lab.process.pid, signal.SIGHUP)
@@ -262,7 +262,7 @@ class TenantTest(Test):
         wait_until("the refusal", lambda: metrics(lab).get(name) == 1)
         stream = lab.stream(lab.key(), 2, inlets=("10.2.0.3",)).start()
         self.lossless("the router goes on with half a file", stream.until(RATE).finish())
-        self.close(stream)
+        stream.close()
         lab.replace(lab.conf / "topology.json", good)
 
     def end(self) -> None:

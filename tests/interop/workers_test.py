@@ -137,7 +137,7 @@ def run(choice: str, ports: str, as_user: str | None, workers: int, checks: Chec
         remove_all(PREFIX)
         raise
     try:
-        warm_up(lab)
+        warm_up(lab.router, lab.streams)
         lab.wait_for_ports(ports)
         share(lab, checks, workers)
         checks.that("the router ends with status 0", lab.router.stop() == 0)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -35,12 +36,33 @@ def run(*command, check=True, timeout=PATIENCE, **options) -> str:
     return done.stdout
 
 
+def end(*processes, how=signal.SIGTERM, timeout=PATIENCE) -> int | None:
+    """Asks processes to stop, all at once, and kills those that do not. Returns the last one's status."""
+    for process in processes:
+        if process.poll() is None:
+            process.send_signal(how)
+    for process in processes:
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    return processes[-1].returncode if processes else None
+
+
 def hopwright(*args, ok=True) -> str:
     """What our command prints; it must go well, or with ok=False badly, and then this is what it says about it."""
     done = subprocess.run([HOPWRIGHT, *map(str, args)], capture_output=True, text=True, timeout=PATIENCE)
     if (done.returncode == 0) != ok:
         raise Failed(f"{args}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout if ok else done.stderr
+
+
+def alive(process, said) -> bool:
+    """Whether a process runs, for who waits for something of it: it fails, with what it `said`, if it has ended."""
+    if process.poll() is not None:
+        raise Failed(f"a process has ended with {process.returncode}:\n{said()}")
+    return True
 
 
 def wait_until(what, condition, timeout=PATIENCE, interval=0.1):

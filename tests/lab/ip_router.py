@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from .command import HOPWRIGHT, PATIENCE, wait_until
+from .command import HOPWRIGHT, end, wait_until
 from .netns import ip
 
 
@@ -44,12 +44,7 @@ class Process:
         wait_until(f"{self.command[0]} says {text}", said)
 
     def __exit__(self, kind, *_):
-        self.process.terminate()
-        try:
-            status = self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            status = "killed: it did not stop"
+        status = end(self.process)
         if kind is not None:
             print(self.output(), file=sys.stderr)
         if self.command[0] == str(HOPWRIGHT):

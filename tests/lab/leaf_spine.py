@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 from .cases import case_options, choose, status_of
-from .command import HOPWRIGHT, PATIENCE, Failed, run
+from .command import HOPWRIGHT, Failed, end, run
 
 PREFIX = f"hwrina{os.getpid()}-"
 # In each namespace.
@@ -120,15 +120,7 @@ class Node:
         self.process.send_signal(signal.SIGHUP)
 
     def stop(self):
-        for process in [*self.applications, *([self.process] if self.process else [])]:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        for process in [*self.applications, *([self.process] if self.process else [])]:
-            try:
-                process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end(*self.applications, *([self.process] if self.process else []))
 
 
 class Fabric:

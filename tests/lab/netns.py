@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import socket
 import struct
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -165,6 +167,15 @@ def remove_all(prefix: str) -> list[str]:
     for name in found:
         Namespace.existing(name).remove()
     return found
+
+
+def remove_lab(prefix: str, directory: Path, keep: bool) -> None:
+    """Removes a lab's namespaces, and its files unless they are to be kept."""
+    remove_all(prefix)
+    if keep:
+        print(f"files are kept in {directory}", file=sys.stderr)
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextmanager

@@ -3,10 +3,9 @@
 import os
 import pathlib
 import re
-import signal
 import subprocess
 
-from .command import HOPWRIGHT, run, wait_for
+from .command import HOPWRIGHT, end, run, wait_for
 
 FRR = pathlib.Path("/usr/lib/frr")
 PREFIX = f"hwnode{os.getpid()}-"
@@ -92,15 +91,7 @@ class Node:
         return (self.folder / f"{name}.log").read_text()
 
     def stop(self):
-        for _, process in reversed(self.processes):
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        for _, process in reversed(self.processes):
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end(*(process for _, process in reversed(self.processes)), timeout=10)
 
 
 class Router(Node):

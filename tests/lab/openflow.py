@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from .command import HOPWRIGHT, ROOT, run, wait_until
+from .command import HOPWRIGHT, ROOT, end, run, wait_until
 
 HERE = ROOT / "tests/openflow"
 PYTHON = HERE / ".venv/bin/python"
@@ -32,14 +32,7 @@ class Process:
             self.process = subprocess.Popen([str(c) for c in command], stdout=log, stderr=log, **options)
 
     def stop(self, how=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-            try:
-                self.process.wait(60)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        return self.process.returncode
+        return end(self.process, how=how)
 
     def alive(self):
         return self.process.poll() is None

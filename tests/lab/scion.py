@@ -296,6 +296,11 @@ class Stream(Tally):
             thread.start()
         return self
 
+    def close(self) -> None:
+        """Closes its sockets, and those that it comes to."""
+        for sock in (self._out, *self._inputs):
+            sock.close()
+
     def until(self, count: int) -> Stream:
         """Waits until this many packets have been sent."""
         wait_until(f"{count} packets to be sent", lambda: self.sent >= count)

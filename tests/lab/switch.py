@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from .command import HOPWRIGHT, PATIENCE, ROOT, wait_until
+from .command import HOPWRIGHT, PATIENCE, ROOT, alive, end, wait_until
 from .netns import ip
 
 # Programs are named by their paths from here.
@@ -65,20 +65,14 @@ class Switch:
         interfaces = [arg for n in range(PORTS) for arg in ("-i", f"{n}@sw{n}")]
         self.log = tempfile.NamedTemporaryFile("w+", suffix=".log")
         self.process = subprocess.Popen(self.command(interfaces), stderr=self.log, stdout=subprocess.DEVNULL)
-        wait_until(self.output, lambda: accepts(self.host, self.port) or self.process.poll() is not None, interval=0.05)
-        assert self.process.poll() is None, f"the switch has ended:\n{self.output()}"
+        wait_until(self.output, lambda: alive(self.process, self.output) and accepts(self.host, self.port), interval=0.05)
         return self
 
     def command(self, interfaces):
         return [HOPWRIGHT, "run", str(HERE / self.program), *interfaces, "--p4runtime", self.address, *self.options]
 
     def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            status = self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            status = "killed: it did not stop"
+        status = end(self.process)
         for s in self.sockets:
             s.close()
         for n in range(PORTS):

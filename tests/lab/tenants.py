@@ -16,7 +16,7 @@ import threading
 import time
 import urllib.request
 
-from .command import HOPWRIGHT, PATIENCE, ROOT, hopwright, wait_until
+from .command import HOPWRIGHT, PATIENCE, ROOT, end, hopwright, wait_until
 from .netns import ip
 from .schedstat import waited_for_cpu
 from .switch import veth, wait_for_links
@@ -118,12 +118,7 @@ class Lab:
         assert self.process.poll() is None, f"the switch has ended:\n{self.output()}"
 
     def __exit__(self, kind, *_):
-        self.process.terminate()
-        try:
-            status = self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            status = "killed: it did not stop"
+        status = end(self.process)
         self.remove()
         output = self.output()
         if kind is not None:

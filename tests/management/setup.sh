@@ -3,12 +3,7 @@
 # collector of sFlow. Needs root.
 set -euo pipefail
 cd "$(dirname "$0")"
-if ! cmp -s requirements.txt .venv/requirements; then
-    rm -rf .venv
-    python3 -m venv .venv
-    .venv/bin/pip install --quiet --no-compile --disable-pip-version-check -r requirements.txt
-    cp requirements.txt .venv/requirements
-fi
+../venv.sh
 sources=$(cat go.mod go.sum; go version)
 if [[ $(cat bin/.built-from 2>/dev/null) != "$sources" ]]; then
     echo "Building gNMI's client (once; a minute)…" >&2

@@ -13,7 +13,6 @@ import base64
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +27,7 @@ from dashboard import expressions, faults_of
 from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
 from lab.command import ROOT, wait_until
-from lab.netns import End, Namespace, remove_all, veth
+from lab.netns import End, Namespace, remove_all, remove_lab, veth
 from lab.process import Process
 from lab.router import RouterKind, wait_ready
 from lab.scion import deliver, hop_key, transit, udp_socket
@@ -264,11 +263,7 @@ def main() -> int:
         try:
             run(Lab(directory), checks)
         finally:
-            remove_all(PREFIX)
-            if checks.failed or isinstance(sys.exc_info()[1], Exception):
-                print(f"files are kept in {directory}", file=sys.stderr)
-            else:
-                shutil.rmtree(directory, ignore_errors=True)
+            remove_lab(PREFIX, directory, bool(checks.failed) or isinstance(sys.exc_info()[1], Exception))
     return carry_out("monitoring", test, long_details=True)
 
 

@@ -12,7 +12,7 @@ import time
 import unittest
 
 from lab.cases import unittest_main
-from lab.command import HOPWRIGHT, PATIENCE, hopwright
+from lab.command import HOPWRIGHT, PATIENCE, hopwright, wait_until
 from lab.netns import ip
 from lab.switch import HERE, Switch, ethernet, ipv4
 
@@ -123,9 +123,7 @@ class Command(unittest.TestCase):
         self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
         self.assertIsNotNone(self.switch.receive(1))
         # Those of another port may come later.
-        deadline = time.monotonic() + PATIENCE
-        while "2: 3 packets" not in hopwright("counter", "show", "by_port") and time.monotonic() < deadline:
-            pass
+        wait_until("the packets of port 2", lambda: "2: 3 packets" in hopwright("counter", "show", "by_port"))
         self.assertIn("MyIngress.by_port: 16 cells", hopwright("counter"))
         self.assertIn("MyIngress.routed: of the entries of MyIngress.ipv4_lpm", hopwright("counter"))
         self.assertEqual(hopwright("counter", "show", "by_port"), "2: 3 packets, 192 bytes\n3: 1 packets, 60 bytes\n# 14 more are zero\n")

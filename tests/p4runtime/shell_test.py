@@ -3,7 +3,6 @@
 
 import pathlib
 import tempfile
-import time
 import unittest
 
 import p4runtime_sh.shell as sh
@@ -11,7 +10,7 @@ from p4runtime_sh.p4runtime import P4RuntimeException, P4RuntimeWriteException
 
 from lab import patience
 from lab.cases import unittest_main
-from lab.command import PATIENCE
+from lab.command import wait_until
 from lab.switch import HERE, Switch, ethernet, ipv4, p4info
 
 patience.shell()
@@ -82,9 +81,7 @@ class Shell(unittest.TestCase):
         got = []
         frame = ipv4("10.9.9.9", "10.1.2.3")
         self.switch.send(3, frame)
-        deadline = time.monotonic() + PATIENCE
-        while not got and time.monotonic() < deadline:
-            packets.sniff(got.append, timeout=1)
+        wait_until("the packet", lambda: packets.sniff(got.append, timeout=1) or got, interval=0)
         self.assertEqual(got[0].packet.payload, frame)
         out = sh.PacketOut(frame)
         out.metadata["egress_port"] = "2"

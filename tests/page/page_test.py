@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import socket
 import subprocess
 import tempfile
 import threading
@@ -14,9 +13,9 @@ from selenium.webdriver.support.ui import Select
 
 HERE = pathlib.Path(__file__).resolve().parent
 from browser import PATIENCE, Browser
-from lab.command import HOPWRIGHT, hopwright
+from lab.command import HOPWRIGHT, alive, hopwright, wait_until
 from lab.netns import ip
-from lab.switch import Switch, ethernet, veth
+from lab.switch import Switch, accepts, ethernet, veth
 
 EXAMPLES = HERE.parents[1] / "crates/apps/page/assets/examples"
 PAGE = "127.0.0.1:8080"
@@ -43,10 +42,7 @@ class Shown(Switch):
     def __enter__(self):
         super().__enter__()
         # The page comes after P4Runtime, and the token after the page.
-        deadline = time.monotonic() + PATIENCE
-        while not self.is_served():
-            assert self.process.poll() is None and time.monotonic() < deadline, f"there is no page:\n{self.output()}"
-            time.sleep(0.05)
+        wait_until("a page", lambda: alive(self.process, self.output) and self.is_served())
         self.sending = True
         self.sender = threading.Thread(target=self.traffic)
         self.sender.start()
@@ -60,11 +56,7 @@ class Shown(Switch):
     def is_served(self):
         self.token.seek(0)
         self.url = self.token.read().strip() if self.writable else f"http://{PAGE}/"
-        try:
-            socket.create_connection(PAGE.split(":"), timeout=1).close()
-        except OSError:
-            return False
-        return bool(self.url)
+        return bool(self.url) and accepts(*PAGE.split(":"))
 
     def traffic(self):
         while self.sending:
@@ -296,14 +288,7 @@ def test_tenants(browser):
 
 def test_a_router_alone_shows_its_neighbours_and_tables(browser):
     with Routers() as routers:
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection(PAGE.split(":"), timeout=1).close()
-                break
-            except OSError:
-                assert routers.processes[0].poll() is None and time.monotonic() < deadline, routers.logs[0].name
-                time.sleep(0.05)
+        wait_until("a page", lambda: alive(routers.processes[0], lambda: routers.logs[0].name) and accepts(*PAGE.split(":")))
         browser.open(f"http://{PAGE}/")
         assert browser.wait(lambda: browser.text("#access"), "nothing is said of access") == "read only"
         browser.click("nav a", "Router")
@@ -404,10 +389,8 @@ class Playground:
     def __enter__(self):
         self.log = tempfile.NamedTemporaryFile("w+")
         self.process = subprocess.Popen([HOPWRIGHT, "playground", "--http", "8081"], stderr=self.log)
-        deadline = time.monotonic() + PATIENCE
-        while "playground at" not in pathlib.Path(self.log.name).read_text():
-            assert self.process.poll() is None and time.monotonic() < deadline, pathlib.Path(self.log.name).read_text()
-            time.sleep(0.05)
+        output = pathlib.Path(self.log.name).read_text
+        wait_until("the playground", lambda: alive(self.process, output) and "playground at" in output())
         return self
 
     def __exit__(self, *_):

@@ -8,7 +8,7 @@ import json
 import socket
 import subprocess
 
-from lab.command import Failed, run, wait_for
+from lab.command import Failed, end, run, wait_for
 from lab.machine import machine
 
 SECOND = """#!/bin/bash
@@ -57,8 +57,8 @@ class Machine:
         options = ["-smp", "1", "-serial", f"file:{self.folder}/console",
                    "-chardev", f"socket,id=orders,path={orders},server=on,wait=off", "-serial", "chardev:orders"]
         number = sum(map(ord, name))
-        for at, end in enumerate(ends):
-            options += ["-netdev", f"{end},id=n{at}", "-device", f"virtio-net-pci,netdev=n{at},mac=02:00:00:{number >> 8:02x}:{number & 255:02x}:{at:02x}",
+        for at, one in enumerate(ends):
+            options += ["-netdev", f"{one},id=n{at}", "-device", f"virtio-net-pci,netdev=n{at},mac=02:00:00:{number >> 8:02x}:{number & 255:02x}:{at:02x}",
                         "-object", f"filter-dump,id=d{at},netdev=n{at},file={self.folder}/eth{at}.pcap"]
         # In a session of its own: Ctrl-C is the test's, which stops it.
         self.process = subprocess.Popen(machine(image, archive, self.folder, "320M", *options), stdin=subprocess.DEVNULL,
@@ -105,12 +105,7 @@ class Machine:
         return self.run("rlite-ctl", *words, **kwargs)
 
     def stop(self):
-        self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end(self.process, timeout=10)
         self.lines.close()
         self.socket.close()
 

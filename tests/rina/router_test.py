@@ -19,7 +19,7 @@ from scapy.packet import Raw
 from efcp import CONGESTION, DATA, MANAGEMENT, RINA, TYPES, Efcp, Irati, Protected
 from lab import patience
 from lab.cases import unittest_main
-from lab.command import HOPWRIGHT, PATIENCE, ROOT
+from lab.command import HOPWRIGHT, ROOT, wait_until
 from lab.switch import Switch, p4info
 
 patience.shell()
@@ -189,10 +189,7 @@ class Plain(Router):
         for frame, _ in cases:
             self.switch.send(0, bytes(frame))
             packets.sniff(lambda packet: got.append(packet.packet), timeout=1)
-        deadline = time.monotonic() + PATIENCE
-        while len(got) < len(cases) and time.monotonic() < deadline:
-            packets.sniff(lambda packet: got.append(packet.packet), timeout=1)
-        self.assertEqual(len(got), len(cases))
+        wait_until("all packets", lambda: packets.sniff(lambda packet: got.append(packet.packet), timeout=1) or len(got) == len(cases), interval=0)
         for (frame, reason), packet in zip(cases, got):
             self.assertEqual(packet.payload, bytes(frame))
             self.assertEqual([int.from_bytes(m.value, "big") for m in packet.metadata], [0, reason])

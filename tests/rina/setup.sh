@@ -3,8 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 ../packages.sh curl:curl openssl:openssl tshark:tshark
-cmp -s requirements.txt .venv/requirements && exit 0
-rm -rf .venv
-python3 -m venv .venv
-.venv/bin/pip install --quiet --no-compile --disable-pip-version-check -r requirements.txt
-cp requirements.txt .venv/requirements
+../venv.sh

@@ -4,10 +4,4 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 ../packages.sh verilator:verilator g++:g++ make:make
-stamp=.venv/requirements
-if ! cmp -s requirements.txt "$stamp"; then
-    rm -rf .venv
-    python3 -m venv .venv
-    .venv/bin/pip install --quiet --no-compile --disable-pip-version-check -r requirements.txt
-    cp requirements.txt "$stamp"
-fi
+../venv.sh

@@ -24,7 +24,7 @@ import finsy as fy
 from handler import Handler
 from lab import patience
 from lab.cases import unittest_main
-from lab.command import HOPWRIGHT, PATIENCE, ROOT
+from lab.command import HOPWRIGHT, PATIENCE, ROOT, wait_until
 from lab.frames import ethernet, ipv4, udp
 from lab.switch import Switch
 
@@ -117,12 +117,9 @@ class Exceptions(unittest.IsolatedAsyncioTestCase):
     def switch_stats(self):
         """The statistics that the switch writes every second, once they are up to date: those that it began to write from now on."""
         path = pathlib.Path(self.stats.name)
-        deadline = time.monotonic() + PATIENCE
         for _ in range(2):
             written = path.stat().st_mtime_ns
-            while path.stat().st_mtime_ns == written:
-                self.assertLess(time.monotonic(), deadline, "the statistics are not written")
-                time.sleep(0.05)
+            wait_until("statistics", lambda: path.stat().st_mtime_ns != written)
         return json.loads(path.read_text())
 
     async def test_a_flood_of_new_flows_loses_what_queues_count(self):
@@ -155,10 +152,7 @@ class Exceptions(unittest.IsolatedAsyncioTestCase):
             self.latency(flow(number))
         self.switch.send(0, flow(1, dst="10.2.0.1"))
         self.assertIsNone(self.receiver.next(0.5))
-        deadline = time.monotonic() + PATIENCE
-        while self.entries() and time.monotonic() < deadline:
-            await asyncio.sleep(0.1)
-        self.assertEqual(self.entries(), 0)
+        await asyncio.to_thread(wait_until, "the end of the entries", lambda: not self.entries())
         self.latency(flow(7))
         counts = self.process.end()
         self.assertEqual(counts["decisions"], 102)

@@ -120,8 +120,7 @@ def kills(lab: Lab, checks: Checks, service: Service, times: int, make: Callable
     for stream in flowing.values():
         # What arrives still has been sent before the last that has.
         stream.finish(1.0)
-        for sock in (stream._out, *stream._inputs):
-            sock.close()
+        stream.close()
     doubled = sum(stream.doubled for stream in flowing.values())
     checks.that(f"{times} kills: the next one forwards, and nothing arrives twice", not doubled, f"{doubled} twice")
     print(f"        from the kill until the next one is ready: {figures(waits)}", flush=True)
@@ -171,7 +170,7 @@ def router(checks: Checks, times: int, killed: int, workers: int, ports: str, in
         def up() -> bool:
             return neighbours(folder)[2] and bfd(folder)[1]
         wait_until("BGP, OSPF and BFD to be up", up)
-        warm_up(lab, traffic)
+        warm_up(lab.processes[0], traffic)
         before = (neighbours(folder), bfd(folder))
         restarts(lab, checks, service, times, traffic)
         wait_until("BGP, OSPF and BFD to be up", up)
@@ -191,7 +190,7 @@ def router(checks: Checks, times: int, killed: int, workers: int, ports: str, in
         service.restart(checks, [*command[:-1], str(3 - workers)])
         checks.that("another number of workers begins with sockets of its own", "device-anew" in service.process.tail(50),
                     service.process.tail(5))
-        warm_up(lab, traffic)
+        warm_up(lab.processes[0], traffic)
         namespace = Namespace(PREFIX + "cp2", ipv6=False)
         service.restart(checks, [*command[:6], namespace.name, *command[7:]])
         checks.that("another namespace begins anew", "left-unused" in service.process.tail(50), service.process.tail(5))
@@ -230,7 +229,7 @@ def openflow(checks: Checks, times: int) -> None:
 
         def traffic() -> dict[str, Stream]:
             return streams({"forth": (h1, h2, RATE), "back": (h2, h1, RATE)})
-        warm_up(lab, traffic)
+        warm_up(lab.processes[0], traffic)
         before, described = flows(), [ask("dump-groups"), ask("dump-meters")]
         done = restarts(lab, checks, service, times, traffic)
         forth = [(flow, counted) for flow, counted in before.items() if "in_port=1" in flow]
@@ -244,7 +243,7 @@ def openflow(checks: Checks, times: int) -> None:
         service.start()
         checks.that("after a kill it begins without flows", not flows(), flows())
         add()
-        warm_up(lab, traffic)
+        warm_up(lab.processes[0], traffic)
         checks.that("the last one ends with status 0", service.process.stop(PATIENCE) == 0)
 
 
@@ -282,7 +281,7 @@ def switch(checks: Checks, times: int) -> None:
 
         def counted() -> int:
             return sum(map(int, re.findall(r"(\d+) packets", ask("counter", "show", "by_port"))))
-        warm_up(lab, traffic)
+        warm_up(lab.processes[0], traffic)
         before, packets = entries(), counted()
         done = restarts(lab, checks, service, times, traffic)
         wait_until("P4Runtime and the administration socket to be served", served)

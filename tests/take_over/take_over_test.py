@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import socket
 import struct
 import subprocess
@@ -29,9 +28,10 @@ from lab.cases import carry_out, case_options, choose
 from lab.checks import Checks
 from lab.command import HOPWRIGHT, PATIENCE, ROOT, LabError, wait_until
 from lab.ledger import _devices, _socket_drops
-from lab.netns import End, Namespace, remove_all, veth
+from lab.netns import End, Namespace, remove_all, remove_lab, veth
 from lab.process import Process
 from lab.scion import Stream, socket_in, udp_socket
+from lab.traffic import Traffic, warm_up
 
 FRR = Path("/usr/lib/frr")
 PREFIX = f"hwto{os.getpid()}-"
@@ -93,47 +93,7 @@ class Lab:
     def close(self, keep: bool) -> None:
         for process in reversed(self.processes):
             process.stop()
-        remove_all(PREFIX)
-        if keep:
-            print(f"files are kept in {self.directory}", file=sys.stderr)
-        else:
-            shutil.rmtree(self.directory, ignore_errors=True)
-
-
-class Traffic:
-    """Streams, while something happens to the process."""
-
-    def __init__(self, lab: Lab, checks: Checks, what: str, streams: dict[str, Stream]):
-        self.lab, self.checks, self.what, self.streams = lab, checks, what, streams
-
-    def __enter__(self) -> Traffic:
-        self.before = self.lab.lost_elsewhere()
-        for stream in self.streams.values():
-            stream.start()
-        self.wait(20)
-        return self
-
-    def wait(self, count: int) -> None:
-        """Until each stream has sent this many more packets."""
-        for stream in self.streams.values():
-            stream.until(stream.sent + count)
-
-    def __exit__(self, kind, *_) -> None:
-        for stream in self.streams.values():
-            stream.finish()
-        if kind is None:
-            excused = self.lab.lost_elsewhere() - self.before
-            lost = {name: stream.lost for name, stream in self.streams.items() if stream.lost}
-            doubled = sum(stream.doubled for stream in self.streams.values())
-            sent = sum(stream.sent for stream in self.streams.values())
-            missing = sum(map(len, lost.values()))
-            self.checks.that(
-                f"{self.what}: every packet arrives once", sent > 100 and missing <= excused and not doubled,
-                f"{sent} sent, {missing} lost, {excused} of them not by the process, {doubled} twice"
-                f" { {name: numbers[:5] for name, numbers in lost.items()} or ''}")
-        for stream in self.streams.values():
-            for sock in (stream._out, *stream._inputs):
-                sock.close()
+        remove_lab(PREFIX, self.directory, keep)
 
 
 def streams(ends: dict[str, tuple[tuple[Namespace, str], tuple[Namespace, str], int]]) -> dict[str, Stream]:
@@ -144,22 +104,6 @@ def streams(ends: dict[str, tuple[tuple[Namespace, str], tuple[Namespace, str], 
         stream = Stream(out, (to_address, PORT + len(made)), lambda number: number, rate)
         made[name] = stream.into(udp_socket(destination, to_address, PORT + len(made)))
     return made
-
-
-def warm_up(lab: Lab, make) -> None:
-    """Waits until neighbours are resolved and everything arrives."""
-    for _ in range(50):
-        traffic = make()
-        for stream in traffic.values():
-            stream.start()
-        for stream in traffic.values():
-            stream.until(10).finish(0.3)
-            for sock in (stream._out, *stream._inputs):
-                sock.close()
-        if all(stream.received and not stream.lost for stream in traffic.values()):
-            return
-    raise LabError(f"not everything is forwarded: { {name: len(s.received) for name, s in traffic.items()} }\n"
-                   f"{lab.processes[0].tail()}")
 
 
 def replace(lab: Lab, checks: Checks, running: Process, command: list[str], times: int, traffic: Traffic) -> Process:
@@ -287,7 +231,7 @@ def router(checks: Checks, times: int, workers: int, ports: str) -> None:
         def traffic() -> dict[str, Stream]:
             return streams({"forth": (h1, h2, RATE), "back": (h2, h1, RATE), "to the control plane": (h1, cp, SLOW_RATE),
                             "from the control plane": (cp, h2, SLOW_RATE)})
-        warm_up(lab, traffic)
+        warm_up(lab.processes[0], traffic)
         wait_until("BGP and OSPF to be up", lambda: neighbours(folder)[2])
         before = neighbours(folder)
         with Traffic(lab, checks, f"{times} take-overs", traffic()) as flowing:
@@ -441,7 +385,7 @@ def openflow(checks: Checks, times: int) -> None:
 
         def traffic() -> dict[str, Stream]:
             return streams({"forth": (h1, h2, RATE), "back": (h2, h1, RATE)})
-        warm_up(lab, traffic)
+        warm_up(lab.processes[0], traffic)
         before, descriptions = flows(), [ask("dump-groups"), ask("dump-meters")]
         with Traffic(lab, checks, f"{times} take-overs", traffic()) as flowing:
             running = replace(lab, checks, running, command, times, flowing)
@@ -534,7 +478,7 @@ def switch(checks: Checks, times: int) -> None:
 
         def counted() -> int:
             return sum(map(int, re.findall(r"(\d+) packets", ask("counter", "show", "by_port"))))
-        warm_up(lab, traffic)
+        warm_up(lab.processes[0], traffic)
         entries, packets = ask("table", "show", "mac"), counted()
         with Traffic(lab, checks, f"{times} take-overs", traffic()) as flowing:
             running = replace(lab, checks, running, command, times, flowing)

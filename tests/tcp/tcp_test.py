@@ -14,13 +14,12 @@ Exit status: 0 if everything passed, 1 if something failed, 2 if the test could 
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
 
 from lab.cases import carry_out, case_options, choose
-from lab.command import HOPWRIGHT, ROOT, Failed, run, wait_until
+from lab.command import HOPWRIGHT, ROOT, Failed, end, run, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 TRANSFER = HERE / "transfer.py"
@@ -58,15 +57,7 @@ class Lab:
         return self
 
     def __exit__(self, *_):
-        for process in reversed(self.processes):
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        for process in self.processes:
-            try:
-                process.wait(60)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end(*reversed(self.processes))
         for name in ("h1", "h2", "sw", "cp"):
             run("ip", "netns", "del", PREFIX + name, check=False)
 

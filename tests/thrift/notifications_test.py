@@ -4,7 +4,6 @@
 import queue
 import struct
 import tempfile
-import time
 import unittest
 
 import grpc
@@ -14,7 +13,7 @@ from p4.v1 import p4runtime_pb2_grpc
 
 from cli_test import ThriftSwitch, cli, client, close_clients, frame
 from lab.cases import unittest_main
-from lab.command import PATIENCE
+from lab.command import PATIENCE, wait_until
 from lab.netns import ip
 
 # Topic, device, context; then the list, the buffer and the number of samples, or the buffer, the table and the number of entries.
@@ -36,16 +35,14 @@ class Notifications(unittest.TestCase):
 
     def next(self, topic, until=lambda: None):
         """The next message of a topic. Does something again and again until it comes."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
+        def message():
             until()
             try:
-                message = self.subscriber.recv()
+                received = self.subscriber.recv()
             except pynng.Timeout:
-                continue
-            if message.startswith(topic):
-                return message
-        self.fail(f"no message {topic}")
+                return None
+            return received if received.startswith(topic) else None
+        return wait_until(f"a message {topic}", message, interval=0)
 
     def learned(self, source):
         """The samples after a frame, with the number of their message."""

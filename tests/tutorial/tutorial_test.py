@@ -15,9 +15,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
-from lab.command import HOPWRIGHT, ROOT
+from lab.command import HOPWRIGHT, ROOT, alive, wait_until
 
 VENV = ROOT / "tests/p4runtime/.venv-finsy/bin"
 # The machine may be busy.
@@ -99,11 +98,9 @@ class Shell:
         process = subprocess.Popen(["bash", "-c", f"exec {command}"], cwd=self.folder, env=self.env, stdout=log,
                                    stderr=subprocess.STDOUT)
         self.background.append((command, process, log))
-        deadline = time.monotonic() + PATIENCE
-        while not pattern(shown).search(text := pathlib.Path(log.name).read_text()):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"`{command}` says\n{text}\ninstead of\n" + "\n".join(shown))
-            time.sleep(0.05)
+        output = pathlib.Path(log.name).read_text
+        instead = lambda: f"`{command}` says\n{output()}\ninstead of\n" + "\n".join(shown)
+        wait_until(instead, lambda: pattern(shown).search(output()) or not alive(process, instead))
 
     @staticmethod
     def compare(command, shown, output):

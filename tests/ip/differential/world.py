@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from lab.command import PATIENCE, LabError
+from lab.command import PATIENCE, LabError, wait_until
 from lab.netns import End, Namespace, Offloads, veth
 from lab.process import Process
 
@@ -395,12 +395,7 @@ class World:
             self.process = Process(
                 "hopwright ip", [str(hopwright), "ip", *interfaces, "--namespace", names["control"], *arguments], self.log, namespace=switch
             )
-            deadline = time.monotonic() + PATIENCE
-            while "routing;" not in self.log.read_text():
-                self.process.check()
-                if time.monotonic() > deadline:
-                    raise LabError(f"the router does not start\n{self.process.tail()}")
-                time.sleep(0.05)
+            wait_until(lambda: f"the router to start\n{self.process.tail()}", lambda: self.process.check() or "routing;" in self.log.read_text())
             self.linux = Side("linux", linux, sockets(names["hosts"], self.devices["k"]))
             self.ours = Ours("hopwright", control, sockets(names["hosts"], self.devices["o"]))
             self.sides = [self.linux, self.ours]
