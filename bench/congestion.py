@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.command import HOPWRIGHT, ROOT, alive, wait_until
+from lab.frames import checksum
 
 SENDERS, OUT = 8, 9
 RINA, DATA, CONGESTION = 0xD1F0, 0x80, 0x01
@@ -73,7 +74,7 @@ class Sender:
             self.expected, self.window, self.heard = self.sent, 1.0, now
         while self.on_the_way < int(self.window):
             head = struct.pack("!BHHBHHBBHI", 1, 99, self.number, 1, 1, self.number, DATA, 0, FRAME - 14, self.sent)
-            head += checksum(head)
+            head += checksum(head).to_bytes(2, "big")
             frame = ROUTER + bytes([self.number]) + HOST + bytes([self.number]) + struct.pack("!H", RINA) + head
             self.socket.send(frame + bytes(FRAME - len(frame)))
             self.sent += 1
@@ -93,12 +94,6 @@ class Sender:
             self.share += GAIN * (self.marked / self.acknowledged - self.share)
             self.window = max(1.0, self.window * (1 - self.share / 2)) if self.marked else self.window + 1
             self.acknowledged = self.marked = 0
-
-
-def checksum(header: bytes) -> bytes:
-    total = sum(struct.unpack("!9H", header))
-    total = (total & 0xFFFF) + (total >> 16)
-    return struct.pack("!H", ~(total + (total >> 16)) & 0xFFFF)
 
 
 def entries(threshold: int | None) -> str:

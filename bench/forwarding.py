@@ -298,7 +298,7 @@ class Ovs:
         subprocess.run(["ovsdb-tool", "create", str(database), "/usr/share/openvswitch/vswitch.ovsschema"], check=True)
         lab.spawn("ovsdb", ["ovsdb-server", str(database), f"--remote=p{socket}", f"--unixctl={folder}/ovsdb.ctl"],
                   lab.router, lab.args.router_cpu)
-        wait_until("ovsdb-server", lambda: (folder / "db.sock").exists(), 10)
+        wait_until("ovsdb-server", lambda: (folder / "db.sock").exists())
         lab.spawn("ovs", ["ovs-vswitchd", socket, f"--unixctl={folder}/vswitchd.ctl"], lab.router, lab.args.router_cpu)
 
         control = lab.control
@@ -336,7 +336,7 @@ class Hopwright:
     def spawn(self, lab: Lab, ready: Callable[[], bool], *arguments: str) -> None:
         command = [hopwright_binary(), *arguments, "--ports", self.ports, "-i", "1@in", "-i", "2@out"]
         process = lab.spawn("hopwright", command, lab.router, lab.args.router_cpu)
-        wait_until("hopwright", lambda: process.check() or ready(), 60)
+        wait_until("hopwright", lambda: process.check() or ready())
 
     def run(self, lab: Lab) -> None:
         entries, stats = lab.directory / "entries.stf", lab.directory / "stats.json"

@@ -114,7 +114,7 @@ class Latency(Overload):
         sent, received = f"gen{INGRESS[case]}", f"gen{EGRESS[case]}"
         before = self._sent(sent)
         sender = self.sender(case, rate, seconds + self.args.warm_up + 2)
-        wait_until("the sender to send", lambda: sender.check() or self._sent(sent) > before, 15, interval=0.02)
+        wait_until("the sender to send", lambda: sender.check() or self._sent(sent) > before, interval=0.02)
         time.sleep(self.args.warm_up)
         arrivals = Arrivals(self.load, received, self.size)
 

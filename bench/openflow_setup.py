@@ -63,7 +63,7 @@ def measure(name: str, flows: int) -> dict[str, object]:
     with Lab(SWITCHES[name], versions="1.3", applications=["simple_switch_13"]) as lab:
         one, two, _ = lab.hosts
         # The application learns where the target is.
-        wait_until(lab.logs, lambda: two.ping(one, check=False), 20)
+        wait_until(lab.logs, lambda: two.ping(one, check=False))
         receiver = Receiver(two)
         times: tuple[list[int], list[int]] = ([], [])
         lost = 0

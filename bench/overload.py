@@ -55,7 +55,7 @@ class Forwarder:
         devices = [f"br{ends['br_transit']}" for ends in (INGRESS, EGRESS)]
         process = Process(name, [hopwright_binary(), "bench", "forwarder", *devices, "--ports", self.ports],
                           log, namespace=namespace, cpus=cpus)
-        wait_until("the forwarder", lambda: process.check() or devices[1] in process.tail(), 10)
+        wait_until("the forwarder", lambda: process.check() or devices[1] in process.tail())
         return process
 
 

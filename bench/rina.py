@@ -32,6 +32,7 @@ from pathlib import Path
 
 from forwarding import MAC, NEXT_HOP, ROOT, Lab, Linux, frame
 from lab.command import LabError, wait_until
+from lab.frames import checksum
 from lab.netns import require_root
 from lab.process import unwind_on_signals
 from lab.router import hopwright_binary
@@ -69,17 +70,10 @@ class Point:
         return max(0.0, 1 - self.forwarded / self.offered) if self.offered else 0.0
 
 
-def checksum(data: bytes) -> bytes:
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return struct.pack("!H", 0xFFFF - total)
-
-
 def efcp_frame(destination: int, cep: int, length: int) -> bytes:
     pdu = struct.pack("!BHHBHHBBHI", 1, destination, 9, 1, 77, cep, 0x80, 0, length - 14, 5)
     ethernet = bytes.fromhex(MAC["in"].replace(":", "") + MAC["from"].replace(":", "") + "d1f0")
-    return (ethernet + pdu + checksum(pdu)).ljust(length, b"\0")
+    return (ethernet + pdu + checksum(pdu).to_bytes(2, "big")).ljust(length, b"\0")
 
 
 def tagged(untagged: bytes) -> bytes:
@@ -130,7 +124,7 @@ class Router:
         command = [hopwright_binary(), "run", str(ROOT / "p4/rina/interior.p4"), "-I", str(ROOT / "p4/include"), "--no-p4runtime",
                    "--entries", str(file), "--stats", str(stats), "--ports", self.ports, "-i", "1@in", "-i", "2@out"]
         process = lab.spawn("hopwright", command, lab.router, lab.args.router_cpu)
-        wait_until("hopwright", lambda: process.check() or stats.exists(), 60)
+        wait_until("hopwright", lambda: process.check() or stats.exists())
         lab.steer(lab.router, "in", lab.args.router_cpu)
 
 

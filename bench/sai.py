@@ -20,6 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from lab.frames import checksum
+
 ROOT = Path(__file__).resolve().parent.parent
 ROUTES, NEXT_HOPS, ACL_ENTRIES, MEMBERS = 10_000, 100, 500, 16
 WORKLOADS = ["l3", "wcmp", "masks", "metered"]
@@ -67,14 +69,6 @@ def entries(workload: str) -> list[str]:
         # Behind all others.
         lines.append("add acl_ingress_table 1 is_ipv4:1 acl_forward()")
     return lines + acl_entries(workload == "masks", 2 if workload == "metered" else 1)
-
-
-def checksum(header: bytes) -> int:
-    """The checksum of an IPv4 header."""
-    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 def packet(number: int) -> bytes:

@@ -3,6 +3,8 @@
 import socket
 import struct
 
+from lab.frames import checksum
+
 UNDERLAY = 30042
 HOP_BY_HOP, UDP = 200, 17
 MAIN, ENTRY, PADDING = 253, 254, 1
@@ -55,14 +57,6 @@ def extension(entries, stack_words, present, instructions, *, next_header=UDP, i
     main = struct.pack("!BBBBBBHH4s6sH", MAIN, 22, flags, 1 << 4, stack_words, top, delay << 10, present << 12, bytes(instructions),
                        source_time.to_bytes(6, "big"), source_port)
     return bytes([next_header, (5 + stack_words) % 256]) + main + b"".join(entries) + padding(stack_words - used // 4)
-
-
-def checksum(data):
-    """The Internet checksum."""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return ~total & 0xffff
 
 
 def frame(packet, source="10.0.0.1", destination="10.0.1.2", macs=("020000000001", "020000000002"), ttl=64, udp_checksum=0, ports=(UNDERLAY, UNDERLAY)):

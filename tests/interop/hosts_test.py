@@ -108,8 +108,8 @@ class Lab:
         start, first, seen = time.monotonic(), 0.0, 0
         sock.setblocking(False)
         last, number = start, 0
-        # Until all are there, or nothing has come for ten seconds after the last was sent.
-        while seen < count and time.monotonic() - last < 10:
+        # Until all are there, or nothing has come for thirty seconds after the last was sent.
+        while seen < count and time.monotonic() - last < 30:
             if number < count:
                 self.send(host, number)
                 number, last = number + 1, time.monotonic()

@@ -1,4 +1,4 @@
-"""Frames of the platform's protocols."""
+"""Frames, of the protocols of the SwitchBlade platform, too."""
 
 import ipaddress
 import struct
@@ -6,7 +6,9 @@ import struct
 HOST = "060000000009"
 
 
-def checksum(data):
+def checksum(data: bytes) -> int:
+    """The Internet checksum (RFC 1071)."""
+    data += b"\0" * (len(data) % 2)
     total = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

@@ -13,6 +13,7 @@ import tempfile
 import time
 
 from .command import HOPWRIGHT, ROOT, end, run, wait_until
+from .frames import checksum
 
 HERE = ROOT / "tests/openflow"
 PYTHON = HERE / ".venv/bin/python"
@@ -286,14 +287,6 @@ def is_udp(frame):
     while frame[at:at + 2] in (b"\x81\0", b"\x88\xa8"):
         at += 4
     return frame[at:at + 2] == b"\x08\0" and frame[at + 11] == 17
-
-
-def checksum(data):
-    data += b"\0" * (len(data) % 2)
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 def ipv4(src, dst, protocol, payload, ttl=64, tos=0):

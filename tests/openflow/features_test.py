@@ -11,7 +11,8 @@ import urllib.request
 
 from lab.cases import unittest_main
 from lab.command import wait_until
-from lab.openflow import REST, Hopwright, Lab, OpenVSwitch, checksum, ethernet, ipv4, mac, udp
+from lab.frames import checksum
+from lab.openflow import REST, Hopwright, Lab, OpenVSwitch, ethernet, ipv4, mac, udp
 
 A, B, C = (f"02:00:00:00:00:{n:02x}" for n in (1, 2, 3))
 ONE, TWO = "10.0.0.1", "10.0.0.2"

@@ -106,7 +106,7 @@ systemctl start hopwright-router@br1
 router() { systemctl show --value --property MainPID hopwright-router@br1; }
 before=$(router)
 systemctl reload hopwright-router@br1
-for i in $(seq 100); do test "$(router)" != "$before" && break; sleep 0.2; done
+for i in $(seq 600); do test "$(router)" != "$before" && break; sleep 0.2; done
 test "$before" -gt 0 && test "$(router)" -gt 0 && test "$(router)" != "$before" && echo "another process routes: $(systemctl is-active hopwright-router@br1)"
 systemctl restart hopwright-router@br1
 journalctl --no-pager --unit hopwright-router@br1 --output cat | grep -q 'where the process before has stopped' && echo "a restart goes on: $(systemctl is-active hopwright-router@br1)"

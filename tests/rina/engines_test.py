@@ -14,6 +14,7 @@ import zlib
 
 from lab.cases import unittest_main
 from lab.command import HOPWRIGHT, ROOT
+from lab.frames import checksum
 
 FRAMES = 100_000
 MAC, PEER = bytes.fromhex("020000000100"), bytes.fromhex("0200000000a0")
@@ -52,13 +53,6 @@ add thresholds port:1 priority:0 mark_from(packets:0)
 add thresholds port:4 priority:3 mark_from(packets:0)
 add thresholds port:4 priority:0 mark_from(packets:0)
 """ + "".join(f"add links port:0 vlan:{vlan} receive(mac:02:00:00:00:01:00, dif:1, hash_seed:77)\n" for vlan in SYNTAXES)
-
-
-def checksum(data):
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return 0xFFFF - total
 
 
 def crc32_le(data):

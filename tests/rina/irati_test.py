@@ -13,10 +13,10 @@ import time
 import irati_peer as irati
 from irati_peer import ACK_FLOW, DATA, MANAGEMENT, OP, RUN, Link, Messages, pdu
 from lab.cases import case_options, in_turn
-from lab.command import Failed, run, wait_for
+from lab.command import PATIENCE, Failed, run, wait_for
 from lab.leaf_spine import Fabric, carry_out, report
 
-DIF, PEER, PATIENCE = "normal.DIF", "test1.IRATI", 30.0
+DIF, PEER = "normal.DIF", "test1.IRATI"
 MANAGEMENT_AE = "Management"
 
 

@@ -34,6 +34,7 @@ import time
 from dataclasses import dataclass, field
 
 from lab.command import ROOT
+from lab.frames import checksum
 from lab.tenants import P4RUNTIME, Lab
 
 CPUS = sorted(os.sched_getaffinity(0))
@@ -104,13 +105,6 @@ def guest_entries(masks=1000, replicas=100):
         lines.append(f"mc_node_create {node} {2 if node % 2 else 4}")
         lines.append(f"mc_node_associate 1 {node}")
     return "\n".join(lines) + "\n"
-
-
-def checksum(data):
-    total = sum(int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total ^ 0xFFFF
 
 
 def routed(mac):

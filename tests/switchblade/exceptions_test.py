@@ -127,7 +127,7 @@ class Exceptions(unittest.IsolatedAsyncioTestCase):
         arrived = 0
         for number in range(ARGS.flows):
             self.switch.send(0, flow(number))
-        while self.receiver.next(15):
+        while self.receiver.next(30):
             arrived += 1
         counts = self.process.end()
         stats = self.switch_stats()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import struct
 
+from lab.frames import checksum
+
 IPV4, ARP, IPV6, VLAN = 0x0800, 0x0806, 0x86DD, 0x8100
 ICMP, TCP, UDP, FRAGMENT, ICMPV6, NO_NEXT_HEADER = 1, 6, 17, 44, 58, 59
 # The destination port of VXLAN (RFC 7348).
@@ -17,15 +19,6 @@ def router_mac(port: int) -> bytes:
 
 def host_mac(port: int, host: int = 2) -> bytes:
     return bytes((2, 0, 0, 0, port, host))
-
-
-def checksum(data: bytes) -> int:
-    if len(data) % 2:
-        data += b"\0"
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 def packed(address: str) -> bytes:
