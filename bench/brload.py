@@ -53,9 +53,10 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lab.cases import status_of
 from lab.command import LabError, wait_until
-from lab.netns import End, Namespace, Offloads, remove_all, require_root, veth
-from lab.process import Process, unwind_on_signals
+from lab.netns import End, Namespace, Offloads, remove_all, veth
+from lab.process import Process
 from lab.reference import copy_tree, module_dir, tool
 from lab.router import RouterKind, wait_ready
 from replay import HEADERS
@@ -238,7 +239,6 @@ def print_table(records: list[Record], kinds: list[RouterKind]) -> None:
 
 
 def measure(args: argparse.Namespace) -> int:
-    require_root("The load bench")
     kinds = [RouterKind(choice) for choice in args.router or ["reference", "hopwright"]]
     bench = Bench(args)
     records: list[Record] = []
@@ -293,17 +293,12 @@ def main() -> int:
     add_links(parser)
     parser.add_argument("--json", action="store_true", help="print all runs as a JSON list")
     args = parser.parse_args()
-    unwind_on_signals()
-    try:
-        if args.router_cpu == args.load_cpu:
-            raise LabError("the router and the generator need a core each")
-        unknown = set(args.cases.split(",")) - set(CASES)
-        if unknown:
-            raise LabError(f"unknown case {', '.join(unknown)}; there are {', '.join(CASES)}")
-        return measure(args)
-    except LabError as error:
-        print(f"brload: {error}", file=sys.stderr)
-        return 2
+    if args.router_cpu == args.load_cpu:
+        parser.error("the router and the generator need a core each")
+    unknown = set(args.cases.split(",")) - set(CASES)
+    if unknown:
+        parser.error(f"unknown case {', '.join(unknown)}; there are {', '.join(CASES)}")
+    return status_of("brload", lambda: measure(args))
 
 
 if __name__ == "__main__":

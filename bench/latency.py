@@ -30,9 +30,9 @@ from pathlib import Path
 import brload
 from brload import CASES, EGRESS, INGRESS
 from control_group import ControlGroup, Hogs
+from lab.cases import status_of
 from lab.command import LabError, wait_until
-from lab.netns import require_root
-from lab.process import Process, unwind_on_signals
+from lab.process import Process
 from lab.router import RouterKind, wait_ready
 from overload import LEARNING, Overload
 from replay import MARK, PACKET_QDISC_BYPASS, SOL_PACKET, Arrivals, stored
@@ -187,7 +187,6 @@ def ratio(points: list[Point], name: str, rate: float, what: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
-    require_root("The latency bench")
     kinds = [RouterKind(choice) for choice in args.router or ROUTERS]
     bench = Latency(args)
     points: list[Point] = []
@@ -227,12 +226,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print the points as JSON")
     args = parser.parse_args()
     args.share, args.mtu = 1.0, brload.MTU
-    unwind_on_signals()
-    try:
-        return run(args)
-    except LabError as error:
-        print(f"latency: {error}", file=sys.stderr)
-        return 2
+    return status_of("latency", lambda: run(args))
 
 
 if __name__ == "__main__":

@@ -28,9 +28,10 @@ from pathlib import Path
 import brload
 from brload import CASES, EGRESS, INGRESS, LINKS, Bench
 from control_group import ControlGroup
+from lab.cases import status_of
 from lab.command import LabError, wait_until
-from lab.netns import Namespace, require_root
-from lab.process import Process, unwind_on_signals
+from lab.netns import Namespace
+from lab.process import Process
 from lab.reference import tool
 from lab.router import RouterKind, hopwright_binary, read_stats, wait_ready
 from replay import Arrivals
@@ -214,7 +215,6 @@ def ratio(points: list[Point], size: int, name: str, other: str) -> str:
 
 
 def measure(args: argparse.Namespace) -> int:
-    require_root("The overload bench")
     kinds = [kind_of(choice) for choice in args.router or ["reference", "hopwright", "forwarder:af_xdp"]]
     if args.case != "br_transit" and any(isinstance(k, Forwarder) for k in kinds):
         raise LabError("the forwarder can only do br_transit")
@@ -262,12 +262,7 @@ def main() -> int:
     brload.add_links(parser)
     parser.add_argument("--json", action="store_true", help="print the points as JSON")
     args = parser.parse_args()
-    unwind_on_signals()
-    try:
-        return measure(args)
-    except LabError as error:
-        print(f"overload: {error}", file=sys.stderr)
-        return 2
+    return status_of("overload", lambda: measure(args))
 
 
 if __name__ == "__main__":

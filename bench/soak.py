@@ -45,9 +45,10 @@ import time
 from pathlib import Path
 
 from control_group import ControlGroup
+from lab.cases import status_of
 from lab.command import PATIENCE, LabError, wait_until
-from lab.netns import End, Namespace, Offloads, remove_lab, require_root, veth
-from lab.process import Process, unwind_on_signals
+from lab.netns import End, Namespace, Offloads, remove_lab, veth
+from lab.process import Process
 from lab.reference import copy_tree, module_dir, tool
 from lab.router import RouterKind, read_stats, wait_ready
 from lab.scion import Stream, attach_filter, hop_key, of_next_header, transit, udp_socket
@@ -582,20 +583,16 @@ def main() -> int:
     if args.relay:
         return relay(args.relay[0], args.relay[1:])
     os.sched_setaffinity(0, {int(cpu) for cpu in args.load_cpu.split(",")})
-    unwind_on_signals()
-    try:
-        require_root("The soak")
-        soak = Soak(args)
-        good = False
+
+    def run() -> bool:
+        soak, good = Soak(args), False
         try:
             soak.build()
             good = soak.run()
         finally:
             soak.close(keep=not good)
-    except LabError as error:
-        print(f"soak: {error}", file=sys.stderr)
-        return 2
-    return 0 if good else 1
+        return not good
+    return status_of("soak", run)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from lab.cases import status_of
 from lab.command import LabError
-from lab.netns import remove_all, require_root
-from lab.process import unwind_on_signals
+from lab.netns import remove_all
 from lab.reference import tool
 from lab.router import RouterKind
 from network import PREFIX, Network, lock_of
@@ -72,13 +72,7 @@ def main() -> int:
     parser.add_argument("--packets", type=int, default=20000,
                         help="packets of bulk traffic per path in the demo (default %(default)s)")
     args = parser.parse_args()
-    unwind_on_signals()
-    try:
-        require_root("The network")
-        return {"demo": tell, "up": up, "down": down}[args.verb](args)
-    except LabError as error:
-        print(f"network: {error}", file=sys.stderr)
-        return 2
+    return status_of("network", lambda: {"demo": tell, "up": up, "down": down}[args.verb](args))
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def check(network, name):
 def main() -> int:
     cases = {f"{architecture}, {cipher}": (architecture, cipher) for cipher, architecture in (("aes", "v1model"), ("sem", "v1model"), ("sem", "tofino"))}
     names = choose(case_options(__doc__).parse_args(), cases)
-    return status_of("EPIC", lambda: [try_case(name, *cases[name]) for name in names])
+    return status_of("EPIC", lambda: any([try_case(name, *cases[name]) for name in names]))
 
 
 def try_case(name, architecture, cipher):

@@ -47,12 +47,12 @@ def choose(args: argparse.Namespace, names: Iterable[str], needs: Mapping[str, I
 
 
 def status_of(what: str, test: Callable[[], object]) -> int:
-    """Runs a test with the rights that network namespaces need. The exit status: 1 if something failed, and where it returns True; 2 if it
-    could not be carried out."""
+    """Runs a test or a measurement with the rights that network namespaces need. The exit status: what it returns, where True is 1 and nothing
+    is 0; 1 if something failed, 2 if it could not be carried out."""
     unwind_on_signals()
     try:
-        require_root(f"{what}: this test")
-        return int(test() is True)
+        require_root("this")
+        return int(test() or 0)
     except Failed as error:
         print(f"{what}: FAILED: {error}", file=sys.stderr)
         return 1
