@@ -181,6 +181,8 @@ class Scripts(unittest.TestCase):
         for place, (script, *arguments) in written(r"(bench|demo|tests)/.+\.(py|sh)"):
             # A shell script may hand its flags on to a program of the same name.
             source = "".join(f.read_text() for f in (ROOT / script).parent.glob(f"{Path(script).stem}.*"))
+            # Options of all test programs.
+            source += (ROOT / "tests/lab/cases.py").read_text() if "case_options" in source else ""
             for flag in arguments:
                 if flag.startswith("--"):
                     self.assertIn(flag.split("=")[0], source, f"{place}: {script} does not know {flag}")
