@@ -562,7 +562,7 @@ fn match_as(kind: MatchKind, width: u32, spec: &MatchSpec) -> Result<MatchValue,
         (MatchSpec::Mask(value, mask), _) => WrittenMatch::Mask(whole(value)?, whole(mask)?),
         (MatchSpec::Range(lo, hi), _) => WrittenMatch::Range(whole(lo)?, whole(hi)?),
     };
-    kind.value(written, width)
+    kind.value(written, width).map_err(|e| e.to_string())
 }
 
 /// A number as it was written: an address, or hexadecimal. One as long as an IPv6 address may have been one for programs.

@@ -373,5 +373,5 @@ fn read_match(key: &Key, found: &format::MatchKey, path: &str) -> Result<MatchVa
         },
         _ => WrittenMatch::Value(value()?),
     };
-    key.kind.value(written, width).or_else(|message| error(path, message))
+    key.kind.value(written, width).or_else(|e| error(path, e.to_string()))
 }

@@ -40,9 +40,10 @@ impl EntryIndices {
 }
 
 /// Why an entry or action call is not legal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntryError {
     /// The number of matches is not the number of keys.
+    #[error("the table has {expected} keys, the entry matches {found}")]
     KeyCount {
         /// Keys of the table.
         expected: usize,
@@ -50,11 +51,13 @@ pub enum EntryError {
         found: usize,
     },
     /// A match is of another kind than its key.
+    #[error("wrong kind of match for key `{key}`")]
     MatchKind {
         /// Name of the key.
         key: String,
     },
     /// A value, mask or bound has more bits than the key.
+    #[error("value does not fit the {width} bits of key `{key}`")]
     TooWide {
         /// Name of the key.
         key: String,
@@ -62,11 +65,13 @@ pub enum EntryError {
         width: u32,
     },
     /// Bits that the mask or prefix excludes are not zero.
+    #[error("value of key `{key}` has bits outside its mask or prefix")]
     MaskedBits {
         /// Name of the key.
         key: String,
     },
     /// A mask that the key's match kind does not allow.
+    #[error("the {kind} key `{key}` does not take this mask: its ones must be the lowest bits")]
     Mask {
         /// Name of the key.
         key: String,
@@ -74,18 +79,22 @@ pub enum EntryError {
         kind: MatchKind,
     },
     /// A prefix longer than the key, or a range whose low bound is above its high bound.
+    #[error("bad prefix length or empty range for key `{key}`")]
     BadRange {
         /// Name of the key.
         key: String,
     },
     /// A priority in a table whose keys have none, or a negative one.
+    #[error("a priority must not be negative, and only tables with ternary, range or optional keys have one")]
     Priority,
     /// The table does not list the action, or not for this use (`@tableonly`, `@defaultonly`).
+    #[error("the table does not permit action `{action}` here")]
     Action {
         /// Name of the action, or its number if there is no such action.
         action: String,
     },
     /// The number of arguments is not the number of parameters.
+    #[error("the action has {expected} parameters, not {found}")]
     ArgumentCount {
         /// Parameters of the action.
         expected: usize,
@@ -93,6 +102,7 @@ pub enum EntryError {
         found: usize,
     },
     /// An argument has more bits than its parameter.
+    #[error("argument does not fit the {width} bits of parameter `{parameter}`")]
     ArgumentTooWide {
         /// Name of the parameter.
         parameter: String,
@@ -100,44 +110,6 @@ pub enum EntryError {
         width: u32,
     },
 }
-
-impl std::fmt::Display for EntryError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            EntryError::KeyCount { expected, found } => {
-                write!(f, "the table has {expected} keys, the entry matches {found}")
-            }
-            EntryError::MatchKind { key } => write!(f, "wrong kind of match for key `{key}`"),
-            EntryError::TooWide { key, width } => {
-                write!(f, "value does not fit the {width} bits of key `{key}`")
-            }
-            EntryError::MaskedBits { key } => {
-                write!(f, "value of key `{key}` has bits outside its mask or prefix")
-            }
-            EntryError::Mask { key, kind } => {
-                write!(f, "the {kind} key `{key}` does not take this mask: its ones must be the lowest bits")
-            }
-            EntryError::BadRange { key } => {
-                write!(f, "bad prefix length or empty range for key `{key}`")
-            }
-            EntryError::Priority => write!(
-                f,
-                "a priority must not be negative, and only tables with ternary, range or optional keys have one"
-            ),
-            EntryError::Action { action } => {
-                write!(f, "the table does not permit action `{action}` here")
-            }
-            EntryError::ArgumentCount { expected, found } => {
-                write!(f, "the action has {expected} parameters, not {found}")
-            }
-            EntryError::ArgumentTooWide { parameter, width } => {
-                write!(f, "argument does not fit the {width} bits of parameter `{parameter}`")
-            }
-        }
-    }
-}
-
-impl std::error::Error for EntryError {}
 
 /// Checks an entry against its table. The table id must be of this pipeline.
 pub fn check_entry(pipeline: &Pipeline, table: TableId, entry: &TableEntry) -> Result<(), EntryError> {

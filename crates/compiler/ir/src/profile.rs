@@ -11,41 +11,55 @@ use crate::hash::hash;
 use crate::model::{ActionCall, EntryTarget, ExternId, ExternKind, Group, Pipeline, Table, TableId};
 
 /// Why a change of a profile, or an entry that uses it, is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// The member number is in use.
+    #[error("member {0} exists already")]
     MemberExists(u32),
     /// The group number is in use.
+    #[error("group {0} exists already")]
     GroupExists(u32),
     /// There is no such member.
+    #[error("there is no member {0}")]
     NoMember(u32),
     /// There is no such group.
+    #[error("there is no group {0}")]
     NoGroup(u32),
     /// A group or an entry refers to the member.
+    #[error("member {0} is in use: a group or an entry leads to it")]
     MemberInUse(u32),
     /// An entry refers to the group.
+    #[error("group {0} is in use: an entry leads to it")]
     GroupInUse(u32),
     /// The profile is full.
+    #[error("no room for another member: the size is {size}")]
     Full {
         /// Maximum number of members.
         size: u64,
     },
     /// The shares of a group or set exceed its limit.
+    #[error("the weights, or members, are together more than {size}")]
     GroupFull {
         /// Maximum sum of shares.
         size: u32,
     },
     /// A share of zero.
+    #[error("a weight must be above zero")]
     Weight,
     /// A group's limit cannot be changed.
+    #[error("the maximum size of a group cannot be changed")]
     MaxSize,
     /// Groups and sets need a selector.
+    #[error("groups and sets of actions need an action selector")]
     NoSelector,
     /// The table has no profile.
+    #[error("the table has no action profile")]
     NoProfile,
     /// The action is not one of a table that uses the profile, or not with these arguments.
+    #[error(transparent)]
     Action(EntryError),
     /// An entry of the table would run an action that is not one of the table's.
+    #[error("an entry of table `{table}` would run `{action}`, which is no action of that table")]
     OtherTable {
         /// The table.
         table: String,
@@ -53,31 +67,6 @@ pub enum ProfileError {
         action: String,
     },
 }
-
-impl std::fmt::Display for ProfileError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ProfileError::MemberExists(id) => write!(f, "member {id} exists already"),
-            ProfileError::GroupExists(id) => write!(f, "group {id} exists already"),
-            ProfileError::NoMember(id) => write!(f, "there is no member {id}"),
-            ProfileError::NoGroup(id) => write!(f, "there is no group {id}"),
-            ProfileError::MemberInUse(id) => write!(f, "member {id} is in use: a group or an entry leads to it"),
-            ProfileError::GroupInUse(id) => write!(f, "group {id} is in use: an entry leads to it"),
-            ProfileError::Full { size } => write!(f, "no room for another member: the size is {size}"),
-            ProfileError::GroupFull { size } => write!(f, "the weights, or members, are together more than {size}"),
-            ProfileError::Weight => f.write_str("a weight must be above zero"),
-            ProfileError::MaxSize => f.write_str("the maximum size of a group cannot be changed"),
-            ProfileError::NoSelector => f.write_str("groups and sets of actions need an action selector"),
-            ProfileError::NoProfile => f.write_str("the table has no action profile"),
-            ProfileError::Action(reason) => reason.fmt(f),
-            ProfileError::OtherTable { table, action } => {
-                write!(f, "an entry of table `{table}` would run `{action}`, which is no action of that table")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ProfileError {}
 
 type Result<T> = std::result::Result<T, ProfileError>;
 

@@ -380,7 +380,7 @@ impl Lowering<'_> {
             hir::Set::Range(lo, hi) => WrittenMatch::Range(self.constant(lo)?, self.constant(hi)?),
             _ => return Err(self.refuse(span, "E0452", "this set does not fit the key's match kind".into())),
         };
-        kind.value(written, ty.width()).map_err(|message| self.refuse(span, "E0452", message))
+        kind.value(written, ty.width()).map_err(|e| self.refuse(span, "E0452", e.to_string()))
     }
 
     /// Lowers tables that no control applies, unless their keys or actions depend on one.

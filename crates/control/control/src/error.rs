@@ -1,7 +1,5 @@
 //! Why an update is refused.
 
-use std::fmt;
-
 use hopwright_dataplane::ControlError;
 use hopwright_ir::entry::EntryError;
 use hopwright_ir::profile::ProfileError;
@@ -32,7 +30,8 @@ pub enum ErrorKind {
 }
 
 /// Why an update is refused. What is refused changes nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Error {
     /// The kind.
     pub kind: ErrorKind,
@@ -42,14 +41,6 @@ pub struct Error {
 
 /// The result of most functions of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
 
 macro_rules! constructors {
     ($($name:ident => $kind:ident;)*) => {

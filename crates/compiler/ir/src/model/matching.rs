@@ -50,6 +50,18 @@ pub enum MatchForm {
     Nothing,
 }
 
+impl MatchForm {
+    /// What may be written for a key of this form.
+    fn takes(self) -> &'static str {
+        match self {
+            MatchForm::Prefix => "a value, a prefix or a mask that is one",
+            MatchForm::Mask => "a value, a prefix or a mask",
+            MatchForm::Range => "a value or a range",
+            MatchForm::Value | MatchForm::ValueOrAny | MatchForm::Nothing => "a value",
+        }
+    }
+}
+
 /// How a key decides which of several matching entries wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precedence {
@@ -120,10 +132,9 @@ impl MatchKind {
     /// outside of a mask or prefix are cleared.
     ///
     /// # Errors
-    /// A message if this kind cannot express the match.
-    pub fn value(self, written: WrittenMatch, width: u32) -> Result<MatchValue, String> {
-        let MatchKindInfo { name, form, .. } = self.info();
-        let value = match (form, written) {
+    /// This kind cannot express the match.
+    pub fn value(self, written: WrittenMatch, width: u32) -> Result<MatchValue, MatchError> {
+        let value = match (self.form(), written) {
             (MatchForm::Value, WrittenMatch::Value(value)) => MatchValue::Exact(value),
             (MatchForm::ValueOrAny, WrittenMatch::Value(value)) => MatchValue::Optional(Some(value)),
             (MatchForm::Prefix, WrittenMatch::Value(value)) => MatchValue::Lpm { value, prefix_len: width },
@@ -133,7 +144,7 @@ impl MatchKind {
             (MatchForm::Prefix, WrittenMatch::Mask(value, mask)) => {
                 let prefix_len = mask.count_ones() as u32;
                 if mask != prefix(prefix_len, width) {
-                    return Err(format!("the mask of an {name} key must be a prefix"));
+                    return Err(MatchError::NoPrefix(self));
                 }
                 MatchValue::Lpm { value: value & mask, prefix_len }
             }
@@ -145,24 +156,11 @@ impl MatchKind {
             (MatchForm::Mask, WrittenMatch::Mask(value, mask)) => MatchValue::Ternary { value: value & &mask, mask },
             (MatchForm::Range, WrittenMatch::Value(value)) => MatchValue::Range { lo: value.clone(), hi: value },
             (MatchForm::Range, WrittenMatch::Range(lo, hi)) => MatchValue::Range { lo, hi },
-            (_, WrittenMatch::Any) => match self.any(width) {
-                Some(any) => any,
-                None => return Err(format!("a key of kind {name} needs a value")),
-            },
-            (form, _) => {
-                let takes = match form {
-                    MatchForm::Prefix => "a value, a prefix or a mask that is one",
-                    MatchForm::Mask => "a value, a prefix or a mask",
-                    MatchForm::Range => "a value or a range",
-                    MatchForm::Value | MatchForm::ValueOrAny | MatchForm::Nothing => "a value",
-                };
-                return Err(format!("a key of kind {name} takes {takes}"));
-            }
+            (_, WrittenMatch::Any) => self.any(width).ok_or(MatchError::Any(self))?,
+            _ => return Err(MatchError::Form(self)),
         };
         match &value {
-            MatchValue::Ternary { mask, .. } if !self.allows_mask(mask) => {
-                Err(format!("the ones in the mask of a {name} key must be its lowest bits"))
-            }
+            MatchValue::Ternary { mask, .. } if !self.allows_mask(mask) => Err(MatchError::Mask(self)),
             _ => Ok(value),
         }
     }
@@ -193,8 +191,33 @@ fn prefix(len: u32, width: u32) -> BigUint {
 }
 
 /// The mask of a prefix that was written.
-fn prefix_of(len: u32, width: u32) -> Result<BigUint, String> {
-    if len > width { Err(format!("prefix length {len} is beyond {width} bits")) } else { Ok(prefix(len, width)) }
+fn prefix_of(len: u32, width: u32) -> Result<BigUint, MatchError> {
+    if len > width { Err(MatchError::LongPrefix { len, width }) } else { Ok(prefix(len, width)) }
+}
+
+/// Why a key of a kind cannot be matched as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MatchError {
+    /// The kind has no such form.
+    #[error("a key of kind {0} takes {takes}", takes = .0.form().takes())]
+    Form(MatchKind),
+    /// Keys of the kind cannot match everything.
+    #[error("a key of kind {0} needs a value")]
+    Any(MatchKind),
+    /// A prefix is longer than the key.
+    #[error("prefix length {len} is beyond {width} bits")]
+    LongPrefix {
+        /// Its length in bits.
+        len: u32,
+        /// The bits of the key.
+        width: u32,
+    },
+    /// The ones of the mask are not the highest bits.
+    #[error("the mask of an {0} key must be a prefix")]
+    NoPrefix(MatchKind),
+    /// [`MatchKind::allows_mask`] does not allow the mask.
+    #[error("the ones in the mask of a {0} key must be its lowest bits")]
+    Mask(MatchKind),
 }
 
 /// A match as programs, packet tests and control planes specify it, independent of the key's kind.

@@ -15,7 +15,8 @@ use crate::walk;
 use body::Place;
 
 /// A violated invariant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}")]
 pub struct VerifyError {
     /// Where in the pipeline, e.g. `action MyIngress.fwd`.
     pub place: String,
@@ -24,14 +25,6 @@ pub struct VerifyError {
     /// The P4 text concerned.
     pub span: Span,
 }
-
-impl std::fmt::Display for VerifyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
-    }
-}
-
-impl std::error::Error for VerifyError {}
 
 /// Checks a pipeline.
 ///

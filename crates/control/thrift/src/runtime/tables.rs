@@ -480,7 +480,7 @@ fn to_match(key: &TableKey, param: &MatchParam) -> Result<MatchValue> {
         },
         _ => return Err(bad(format!("it is matched as {}", key.kind))),
     };
-    key.kind.value(written, width).map_err(bad)
+    key.kind.value(written, width).map_err(|e| bad(e.to_string()))
 }
 
 /// The match of a key as clients know it; `None` if packets are not compared with it.
