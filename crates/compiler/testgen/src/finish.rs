@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hopwright_coverage::{Coverage, Points};
-use hopwright_interp::{ControlError, Interp, Value};
+use hopwright_interp::{Interp, Value};
 use hopwright_ir::hash::Random;
 use hopwright_ir::{Key, MatchForm, MatchValue, Pipeline, TableEntry, ValueSetId, bits};
 use num_bigint::BigUint;
@@ -27,13 +27,13 @@ struct Form {
 }
 
 /// The test, and what it reaches; `None` if what comes of the packet is a matter of chance.
-pub(crate) fn test(
-    prepare: &dyn Fn() -> Result<Interp, ControlError>,
+pub(crate) fn test<E>(
+    prepare: &dyn Fn() -> Result<Interp, E>,
     points: &Arc<Points>,
     run: &Run,
     wanted: &[usize],
     random: &mut Random,
-) -> Result<Option<(Test, Coverage)>, String> {
+) -> Result<Option<(Test, Coverage)>, E> {
     let mut best: Option<(usize, Test, Coverage)> = None;
     let forms = [(true, true), (true, false), (false, false)].map(|(short, wide)| Form { short, wide });
     for form in forms {
@@ -51,13 +51,13 @@ pub(crate) fn test(
 }
 
 /// Runs a test on a switch of its own, and expects what comes of it.
-fn judge(
-    prepare: &dyn Fn() -> Result<Interp, ControlError>,
+fn judge<E>(
+    prepare: &dyn Fn() -> Result<Interp, E>,
     points: &Arc<Points>,
     test: &mut Test,
-) -> Result<Option<Coverage>, String> {
-    let ready = |test: &Test, seed: u64| -> Result<Option<Interp>, String> {
-        let mut interp = prepare().map_err(|e| e.to_string())?;
+) -> Result<Option<Coverage>, E> {
+    let ready = |test: &Test, seed: u64| -> Result<Option<Interp>, E> {
+        let mut interp = prepare()?;
         interp.seed(seed);
         // Entries that contradict each other, or exceed a table, are not a test.
         Ok(test.set_up(&mut interp).is_ok().then_some(interp))

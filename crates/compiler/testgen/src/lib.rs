@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hopwright_coverage::{Coverage, Points};
-use hopwright_interp::{ControlError, Interp};
+use hopwright_interp::Interp;
 use hopwright_ir::Pipeline;
 
 pub use test::{Expected, Test};
@@ -85,14 +85,14 @@ pub fn points_of(pipeline: &Arc<Pipeline>, test: &Test) -> Vec<String> {
 }
 
 /// Makes tests of a program. `prepare` gives a switch with the state that all tests begin with; all switches must run the same pipeline.
-/// `found` is called with each test; its error ends the search.
+/// `found` is called with each test.
 ///
 /// # Errors
-/// A message, of `prepare` or `found`.
-pub fn generate(
-    prepare: &dyn Fn() -> Result<Interp, ControlError>,
+/// That of `prepare`.
+pub fn generate<E>(
+    prepare: &dyn Fn() -> Result<Interp, E>,
     options: &Options,
-    found: &mut dyn FnMut(&Test) -> Result<(), String>,
-) -> Result<Generated, String> {
-    search::Search::new(prepare, options).map_err(|error| error.to_string())?.run(found)
+    found: &mut dyn FnMut(&Test),
+) -> Result<Generated, E> {
+    search::Search::new(prepare, options)?.run(found)
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hopwright_coverage::{Coverage, Kind, Points};
-use hopwright_interp::{ControlError, Interp, Output};
+use hopwright_interp::{Interp, Output};
 use hopwright_ir::Pipeline;
 use hopwright_ir::hash::Random;
 
@@ -64,8 +64,8 @@ struct Waiting {
 /// Class, times and depth, the lowest first; then the latest sequence number.
 type Ranked = (Reverse<(u8, usize, usize)>, usize);
 
-pub(crate) struct Search<'a> {
-    prepare: &'a dyn Fn() -> Result<Interp, ControlError>,
+pub(crate) struct Search<'a, E> {
+    prepare: &'a dyn Fn() -> Result<Interp, E>,
     options: &'a Options,
     pipeline: Arc<Pipeline>,
     points: Arc<Points>,
@@ -102,22 +102,12 @@ pub(crate) struct Search<'a> {
     begun: Instant,
 }
 
-impl<'a> Search<'a> {
-    pub(crate) fn new(
-        prepare: &'a dyn Fn() -> Result<Interp, ControlError>,
-        options: &'a Options,
-    ) -> Result<Search<'a>, ControlError> {
-        let first = prepare()?;
-        let pipeline = first.pipeline().clone();
-        let points = Arc::new(Points::new(&pipeline));
-        let mut shared = None;
-        let mut interp = first.map_store(|store| {
-            let new = Shared::new(store);
-            shared = Some(new.clone());
-            Oracle(new)
-        });
+impl<'a, E> Search<'a, E> {
+    pub(crate) fn new(prepare: &'a dyn Fn() -> Result<Interp, E>, options: &'a Options) -> Result<Search<'a, E>, E> {
+        let mut interp = prepare()?.map_store(|store| Oracle(Shared::new(store)));
         interp.max_passes = PASSES;
-        let Some(shared) = shared else { return Err(ControlError::NotFound) };
+        let pipeline = interp.pipeline().clone();
+        let points = Arc::new(Points::new(&pipeline));
         Ok(Search {
             prepare,
             options,
@@ -126,8 +116,8 @@ impl<'a> Search<'a> {
             total: Coverage::of(points.clone()),
             pipeline,
             points,
+            shared: interp.store.0.clone(),
             interp,
-            shared,
             random: Random::new(options.seed),
             cases: HashSet::new(),
             tests: Vec::new(),
@@ -152,7 +142,7 @@ impl<'a> Search<'a> {
     }
 
     /// Searches until everything is reached, nothing is left to try, or a limit is met.
-    pub(crate) fn run(mut self, found: &mut dyn FnMut(&Test) -> Result<(), String>) -> Result<Generated, String> {
+    pub(crate) fn run(mut self, found: &mut dyn FnMut(&Test)) -> Result<Generated, E> {
         let port = self.random.next_u64() as u16 % 32;
         let packet = self.random_bytes(LENGTH);
         self.ready.push_back((Inputs { port, packet, ..Inputs::default() }, None, None));
@@ -180,9 +170,7 @@ impl<'a> Search<'a> {
             let before = self.tests.len();
             self.explore(inputs, goal, case)?;
             fruitless = if self.tests.len() > before { 0 } else { fruitless + 1 };
-            for test in &self.tests[before..] {
-                found(test)?;
-            }
+            self.tests[before..].iter().for_each(&mut *found);
         }
         if self.is_done() {
             ended = "everything is reached that can be";
@@ -360,7 +348,7 @@ impl<'a> Search<'a> {
     }
 
     /// Runs inputs, keeps a test if they reach something new, and looks at the alternatives.
-    fn explore(&mut self, inputs: Inputs, goal: Option<usize>, case: Option<u64>) -> Result<(), String> {
+    fn explore(&mut self, inputs: Inputs, goal: Option<usize>, case: Option<u64>) -> Result<(), E> {
         let (mut run, mut coverage) = self.execute(inputs);
         let new = |coverage: &Coverage, total: &Coverage| -> Vec<usize> {
             let pairs = coverage.counts().iter().zip(total.counts()).enumerate();
@@ -438,7 +426,7 @@ impl<'a> Search<'a> {
     }
 
     /// Makes a test of a run that sends something, whatever it reaches.
-    fn keep_visible(&mut self, run: &Run) -> Result<(), String> {
+    fn keep_visible(&mut self, run: &Run) -> Result<(), E> {
         if let Some((mut test, reached)) = finish::test(self.prepare, &self.points, run, &[], &mut self.random)? {
             let counts = reached.counts().iter().zip(self.total.counts()).enumerate();
             test.reaches = counts.filter(|(_, (now, before))| **now > 0 && **before == 0).map(|(at, _)| at).collect();
@@ -449,7 +437,7 @@ impl<'a> Search<'a> {
     }
 
     /// Makes a test of a run. What it reaches is what its entries make a switch without answers reach.
-    fn keep(&mut self, run: &Run, wanted: &[usize], cases: bool) -> Result<(), String> {
+    fn keep(&mut self, run: &Run, wanted: &[usize], cases: bool) -> Result<(), E> {
         let Some((mut test, reached)) = finish::test(self.prepare, &self.points, run, wanted, &mut self.random)? else {
             self.by_chance += 1;
             return Ok(());

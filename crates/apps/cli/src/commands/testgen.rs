@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::externs::ExternTypes;
-use hopwright_interp::{ControlError, Interp};
+use hopwright_interp::Interp;
 use hopwright_ir::Pipeline;
 use hopwright_stf::script::{Command, Script};
 use hopwright_testgen::{Generated, Options, Test, Unreached};
@@ -28,10 +28,10 @@ pub(crate) fn run(args: &TestgenArgs) -> Result<(), Failure> {
     let optimised = quietly(&args.source)?;
     let setup = args.setup.as_deref().map(set_up).transpose()?;
     let registry = ExternTypes::standard().for_interpreter();
-    let prepare = || {
+    let prepare = || -> Result<Interp, Failure> {
         let mut interp = Interp::with_externs(pipeline.clone(), &registry)?;
         if let Some((script, _)) = &setup {
-            hopwright_stf::configure(script, &mut interp).map_err(|e| ControlError::Extern(e.to_string()))?;
+            hopwright_stf::configure(script, &mut interp)?;
         }
         Ok(interp)
     };
@@ -52,9 +52,8 @@ pub(crate) fn run(args: &TestgenArgs) -> Result<(), Failure> {
     let mut found = |test: &Test| {
         tests.push(test.clone());
         made.store(tests.len(), Ordering::Relaxed);
-        Ok(())
     };
-    let generated = hopwright_testgen::generate(&prepare, &options, &mut found).map_err(Failure::message)?;
+    let generated = hopwright_testgen::generate(&prepare, &options, &mut found)?;
     drop(searching);
     let all = tests.len();
     made.store(0, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use crate::term::{self, Term, Variable, stays};
 
 type Values = BTreeMap<Variable, BigUint>;
 
-impl Search<'_> {
+impl<E> Search<'_, E> {
     /// Inputs with which a run goes on as an alternative says. `None` if there are none.
     pub(super) fn solve(
         &mut self,

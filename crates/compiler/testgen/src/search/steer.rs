@@ -25,7 +25,7 @@ struct Mark {
     size: Option<(u64, BigUint)>,
 }
 
-impl Search<'_> {
+impl<E> Search<'_, E> {
     /// Inputs that reach a point, from those that turn a former run at a step `from`, by deciding as the former run does up to step `to`. If that fails, the
     /// last inputs on the way, which got furthest.
     pub(super) fn steer(
@@ -70,7 +70,7 @@ impl Search<'_> {
     }
 }
 
-impl Search<'_> {
+impl<E> Search<'_, E> {
     /// Inputs that turn a run at a step before one at which an alternative is impossible: one whose condition contradicts it, one behind which
     /// the values were written that it depends on, or one that may have them written. The last such step is taken that has not been turned yet.
     fn make_way(

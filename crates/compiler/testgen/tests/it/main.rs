@@ -10,7 +10,7 @@ use std::time::Duration;
 use hopwright_dataplane::externs::ExternTypes;
 use hopwright_dataplane::{EngineKind, FrameSize, VirtualDataPlane};
 use hopwright_driver::compile_file;
-use hopwright_interp::{ControlError, Interp};
+use hopwright_interp::Interp;
 use hopwright_ir::Pipeline;
 use hopwright_stf::DataPlaneEngine;
 use hopwright_syntax::Options as Preprocess;
@@ -32,14 +32,12 @@ fn tests_of(pipeline: &Arc<Pipeline>, set_up: &str, options: &Options) -> (Gener
     let registry = ExternTypes::standard().for_interpreter();
     let script = hopwright_stf::parse("set-up", set_up).unwrap();
     let prepare = || {
-        let mut interp = Interp::with_externs(pipeline.clone(), &registry)?;
-        hopwright_stf::configure(&script, &mut interp).map_err(|e| ControlError::Extern(e.to_string()))?;
-        Ok(interp)
+        let mut interp = Interp::with_externs(pipeline.clone(), &registry).unwrap();
+        hopwright_stf::configure(&script, &mut interp).map(|()| interp)
     };
     let mut texts = Vec::new();
     let mut found = |test: &hopwright_testgen::Test| {
         texts.push(test.to_stf(pipeline, "", set_up));
-        Ok(())
     };
     let generated = generate(&prepare, options, &mut found).unwrap();
     (generated, texts)
