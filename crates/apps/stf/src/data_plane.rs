@@ -234,7 +234,7 @@ impl Engine for DataPlaneEngine {
 
     fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), EngineError> {
         let object = self.control().named_extern(filter)?;
-        object.control(&format!("cell/{index}"), settings.as_bytes()).map_err(EngineError::Other)
+        Ok(object.control(&format!("cell/{index}"), settings.as_bytes())?)
     }
 
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), EngineError> {

@@ -172,7 +172,7 @@ impl Engine for Interp {
 
     fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), EngineError> {
         let model = self.named_extern(object)?;
-        model.control(&format!("key/{slot}"), key).map_err(EngineError::Other)
+        Ok(model.control(&format!("key/{slot}"), key)?)
     }
 
     fn insert_target(
@@ -234,7 +234,7 @@ impl Engine for Interp {
 
     fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), EngineError> {
         let model = self.named_extern(filter)?;
-        model.control(&format!("cell/{index}"), settings.as_bytes()).map_err(EngineError::Other)
+        Ok(model.control(&format!("cell/{index}"), settings.as_bytes())?)
     }
 
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), EngineError> {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use hopwright_dataplane::externs::KeyError;
-use hopwright_interp as interp;
+use hopwright_interp::{self as interp, ExternError};
 #[cfg(feature = "reference")]
 use hopwright_reference as reference;
 
@@ -68,9 +68,9 @@ pub enum EngineError {
     /// No buffer has room for a packet.
     #[error("a packet of {0} bytes does not fit a frame")]
     TooLong(usize),
-    /// An extern object refuses a setting, or what runs the program does not answer.
-    #[error("{0}")]
-    Other(String),
+    /// An extern object refuses a setting.
+    #[error(transparent)]
+    Extern(#[from] ExternError),
 }
 
 /// The message of a line that is not carried out.

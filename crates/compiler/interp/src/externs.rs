@@ -238,17 +238,8 @@ impl Machine<'_> {
     fn call_named(&mut self, instance: Option<ExternId>, name: &str, call: &ExternCall) -> Result<(), Fault> {
         let mut args = self.arguments(call);
         let widths: Vec<u32> = args.iter().map(|a| a.width).collect();
-        let result = match instance {
-            Some(id) => match &mut self.externs.objects[id.index()] {
-                Some(model) => model.call(name, &mut args),
-                None => Err(format!("`{}` has no methods", self.pipeline[id].name)),
-            },
-            None => match self.externs.functions.get(name).cloned() {
-                Some(function) => function(&mut args),
-                None => Err(format!("extern function `{name}` is not registered")),
-            },
-        };
-        result.map_err(|message| Fault { message: format!("{name}: {message}"), span: call.span })?;
+        let result = self.externs.call(instance, name, &mut args);
+        result.map_err(|reason| Fault { message: format!("{name}: {reason}"), span: call.span })?;
         for ((arg, value), width) in call.args.iter().zip(args).zip(widths) {
             if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
                 self.assign(*slot, Value::new(value.bits, width), call.span);

@@ -30,18 +30,16 @@ mod trace;
 mod v1model;
 mod value;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hopwright_ir::hash::Random;
-use hopwright_ir::walk;
-use hopwright_ir::{ExternFn, ExternId, ExternKind, Pipeline, StmtKind};
+use hopwright_ir::{ExternId, Pipeline};
 
 pub use address::{AddressForm, match_text, value_text};
 pub use linear::{ControlError, Count, LinearStore};
 pub use observe::{Decision, Event, Observer, Stage};
 pub use packet::{Fault, PacketState};
-pub use registry::{Constructor, ExternModel, ExternRegistry, Function};
+pub use registry::{Constructor, ExternError, ExternModel, ExternRegistry, Externs, Function};
 pub use store::{Entry, Store};
 pub use trace::{Trace, changed_ranges};
 pub use v1model::{CloneSession, Replica, TrafficManager};
@@ -225,44 +223,6 @@ pub struct Interp<S = LinearStore> {
     pub room: Room,
 }
 
-/// Named extern objects and functions, and the generator for `random`.
-struct Externs {
-    /// By extern instance.
-    objects: Vec<Option<Box<dyn ExternModel>>>,
-    functions: BTreeMap<String, Function>,
-    random: Random,
-}
-
-impl Externs {
-    /// Fails if an extern is not registered or cannot be created.
-    fn new(pipeline: &Pipeline, registry: &ExternRegistry) -> Result<Externs, ControlError> {
-        let objects = pipeline.externs.iter().map(|e| match &e.kind {
-            ExternKind::Named { type_name, args } => {
-                let model = registry.construct(type_name, args);
-                model.map(Some).map_err(|m| ControlError::Extern(format!("{}: {m}", e.name)))
-            }
-            _ => Ok(None),
-        });
-        let objects = objects.collect::<Result<_, _>>()?;
-        let mut functions = BTreeMap::new();
-        let mut missing = None;
-        walk::all_stmts(pipeline, &mut |stmt| {
-            let StmtKind::Extern(call) = &stmt.kind else { return };
-            let ExternFn::Named { instance: None, name, .. } = &call.function else { return };
-            match registry.function(name) {
-                Some(f) => {
-                    functions.insert(name.clone(), f);
-                }
-                None => missing = Some(name.clone()),
-            }
-        });
-        match missing {
-            Some(name) => Err(ControlError::Unknown(format!("extern function `{name}`"))),
-            None => Ok(Externs { objects, functions, random: Random::new(0) }),
-        }
-    }
-}
-
 impl Interp {
     /// Creates a switch in the program's initial state, without named externs.
     ///
@@ -332,10 +292,7 @@ impl<S: Store> Interp<S> {
     /// # Errors
     /// Not a named extern.
     pub fn named_extern(&mut self, object: ExternId) -> Result<&mut dyn ExternModel, ControlError> {
-        match self.externs.objects.get_mut(object.index()) {
-            Some(Some(model)) => Ok(model.as_mut()),
-            _ => Err(ControlError::Unknown("not a named extern".into())),
-        }
+        self.externs.object(object).ok_or_else(|| ControlError::Unknown("not a named extern".into()))
     }
 
     /// Seeds the `random` extern.

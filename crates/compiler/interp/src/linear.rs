@@ -6,7 +6,7 @@ use std::sync::Arc;
 use num_bigint::BigUint;
 
 use super::store::{Entry, Store};
-use super::{CloneSession, Replica, TrafficManager};
+use super::{CloneSession, ExternError, Replica, TrafficManager};
 use hopwright_ir::bits;
 use hopwright_ir::entry::{EntryError, EntryIndices, check_default, check_entry, check_keys, check_members};
 use hopwright_ir::meter::{Color, Meter, Rates};
@@ -20,65 +20,49 @@ use hopwright_ir::{
 const MAX_CELLS: u64 = 1 << 24;
 
 /// The reason why a control-plane request was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
     /// There is no such object, or it is of another kind.
+    #[error("no such object: {0}")]
     Unknown(String),
     /// The entry, default action or member is not legal.
-    Entry(EntryError),
+    #[error(transparent)]
+    Entry(#[from] EntryError),
     /// There is an entry with this match and priority.
+    #[error("the entry exists already")]
     Duplicate,
     /// There is no entry with this match and priority.
+    #[error("there is no such entry")]
     NotFound,
     /// The table or value set is full.
+    #[error("no room for another entry")]
     Full,
     /// The program declares the entries or the default action constant.
+    #[error("the program made this constant")]
     Constant,
     /// The index is out of range.
+    #[error("index out of range, the size is {size}")]
     Index {
         /// The size.
         size: u64,
     },
     /// The value is too wide.
+    #[error("value does not fit {width} bits")]
     TooWide {
         /// The width of the type in bits.
         width: u32,
     },
     /// The program uses an extern without a model, or whose model could not be created.
-    Extern(String),
+    #[error("{name}: {reason}")]
+    Extern {
+        /// The object.
+        name: String,
+        /// Why.
+        reason: ExternError,
+    },
     /// A request to an action profile was refused.
-    Profile(ProfileError),
-}
-
-impl std::fmt::Display for ControlError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ControlError::Unknown(what) => write!(f, "no such object: {what}"),
-            ControlError::Entry(e) => e.fmt(f),
-            ControlError::Duplicate => f.write_str("the entry exists already"),
-            ControlError::NotFound => f.write_str("there is no such entry"),
-            ControlError::Full => f.write_str("no room for another entry"),
-            ControlError::Constant => f.write_str("the program made this constant"),
-            ControlError::Index { size } => write!(f, "index out of range, the size is {size}"),
-            ControlError::TooWide { width } => write!(f, "value does not fit {width} bits"),
-            ControlError::Extern(message) => f.write_str(message),
-            ControlError::Profile(e) => e.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ControlError {}
-
-impl From<EntryError> for ControlError {
-    fn from(e: EntryError) -> Self {
-        ControlError::Entry(e)
-    }
-}
-
-impl From<ProfileError> for ControlError {
-    fn from(e: ProfileError) -> Self {
-        ControlError::Profile(e)
-    }
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
 }
 
 /// The value of a counter. Wraps at 2^64.
@@ -182,7 +166,7 @@ impl LinearStore {
             ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } | ExternKind::Meter { size, .. }
                 if *size > MAX_CELLS =>
             {
-                Err(ControlError::Extern(format!("{}: more than {MAX_CELLS} cells are not supported yet", e.name)))
+                Err(ControlError::Extern { name: e.name.clone(), reason: ExternError::Cells { most: MAX_CELLS } })
             }
             ExternKind::Counter { size, .. } => Ok(Object::Counters(vec![Count::default(); *size as usize])),
             ExternKind::Register { size, .. } => Ok(Object::Registers(vec![e.initial.clone(); *size as usize])),

@@ -186,7 +186,7 @@ impl Model {
             Change::Setting(at, setting, data) => {
                 let object = self.vdp.control().named_extern(at)?;
                 let restore = object.save(&setting);
-                object.control(&setting, &data).map_err(invalid)?;
+                object.control(&setting, &data).map_err(|e| invalid(e.to_string()))?;
                 return Ok(restore.map(|restore| Change::RestoreSetting(Undo(restore))));
             }
             Change::RestoreSetting(Undo(restore)) => {

@@ -337,7 +337,7 @@ impl Device {
         let state = state.as_ref().ok_or_else(no_program)?;
         let model = state.model.lock();
         let object = model.control().named_extern(model.extern_object(id)?)?;
-        object.control(setting, data).map_err(invalid)
+        object.control(setting, data).map_err(|e| invalid(e.to_string()))
     }
 
     /// Digests from now on, besides those that P4Runtime sends.

@@ -7,16 +7,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hopwright_interp::{
-    CloneSession, ControlError, Digest, Entry, ExternModel, ExternRegistry, Fault, Function, LinearStore, MAX_PASSES,
+    CloneSession, ControlError, Digest, Entry, ExternModel, ExternRegistry, Externs, Fault, LinearStore, MAX_PASSES,
     Output, QueueDepths, Replica, Sent, Store, Value as Argument, Verdict,
 };
 use hopwright_ir::bits::{self, BitString};
-use hopwright_ir::hash::{self, Random};
+use hopwright_ir::hash;
 use hopwright_ir::meter::Color;
 use hopwright_ir::profile;
 use hopwright_ir::{
-    ActionCall, DROP_PORT, EntryTarget, ExternFn, ExternId, ExternKind, MatchValue, Pipeline, StmtKind, TableId, Type,
-    Unit, walk,
+    ActionCall, DROP_PORT, EntryTarget, ExternId, ExternKind, MatchValue, Pipeline, TableId, Type, Unit,
 };
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
@@ -32,9 +31,7 @@ pub struct Evaluator<S = LinearStore> {
     pub store: S,
     /// The values of `enq_qdepth` and `deq_qdepth`.
     pub depths: QueueDepths,
-    objects: Vec<Option<Box<dyn ExternModel>>>,
-    functions: BTreeMap<String, Function>,
-    random: Random,
+    externs: Externs,
 }
 
 /// A copy of a packet before egress.
@@ -113,33 +110,8 @@ impl<S: Store> Evaluator<S> {
         registry: &ExternRegistry,
         store: S,
     ) -> Result<Evaluator<S>, ControlError> {
-        let mut objects = Vec::new();
-        for object in &pipeline.externs {
-            objects.push(match &object.kind {
-                ExternKind::Named { type_name, args } => {
-                    let model = registry.construct(type_name, args);
-                    Some(model.map_err(|m| ControlError::Extern(format!("{}: {m}", object.name)))?)
-                }
-                _ => None,
-            });
-        }
-        let mut functions = BTreeMap::new();
-        walk::all_stmts(&pipeline, &mut |stmt| {
-            let StmtKind::Extern(call) = &stmt.kind else { return };
-            let ExternFn::Named { instance: None, name, .. } = &call.function else { return };
-            if let Some(function) = registry.function(name) {
-                functions.insert(name.clone(), function);
-            }
-        });
-        Ok(Evaluator {
-            pipeline,
-            design,
-            store,
-            depths: QueueDepths::default(),
-            objects,
-            functions,
-            random: Random::new(0),
-        })
+        let externs = Externs::new(&pipeline, registry)?;
+        Ok(Evaluator { pipeline, design, store, depths: QueueDepths::default(), externs })
     }
 
     /// The pipeline.
@@ -149,7 +121,7 @@ impl<S: Store> Evaluator<S> {
 
     /// The model of a named extern object, for settings by the control plane; `None` for other objects.
     pub fn named_extern(&mut self, object: ExternId) -> Option<&mut dyn ExternModel> {
-        Some(self.objects.get_mut(object.index())?.as_mut()?.as_mut())
+        self.externs.object(object)
     }
 
     /// Processes a packet received on a port (only the lowest nine bits count) at a time in microseconds.
@@ -316,7 +288,7 @@ impl<S: Store> Evaluator<S> {
                 BigUint::zero()
             }
             Op::Random { enable } => match state.is_true(*enable) {
-                true => self.random.next_u64().into(),
+                true => self.externs.random.next_u64().into(),
                 false => BigUint::zero(),
             },
             Op::Digest { enable, word, calls } => {
@@ -347,11 +319,8 @@ impl<S: Store> Evaluator<S> {
         results: &[usize],
     ) -> BigUint {
         let widths: Vec<u32> = results.iter().map(|r| args[*r].width).collect();
-        let done = match instance {
-            Some(id) => self.objects[id.index()].as_mut().map(|model| model.call(method, &mut args)),
-            None => self.functions.get(method).map(|function| function(&mut args)),
-        };
-        debug_assert!(matches!(done, Some(Ok(()))), "{method}: {done:?}");
+        let done = self.externs.call(instance, method, &mut args);
+        debug_assert_eq!(done, Ok(()), "{method}");
         results
             .iter()
             .zip(widths)

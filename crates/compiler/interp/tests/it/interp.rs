@@ -497,7 +497,7 @@ fn truncate_random_digest_and_hash() {
 struct Adder(BigUint);
 
 impl ExternModel for Adder {
-    fn call(&mut self, method: &str, args: &mut [Value]) -> Result<(), String> {
+    fn call(&mut self, method: &str, args: &mut [Value]) -> Result<(), ExternError> {
         match (method, args) {
             ("add", [x, sum]) => {
                 *sum = Value::new(&x.bits + &self.0, sum.width);
@@ -507,7 +507,7 @@ impl ExternModel for Adder {
         }
     }
 
-    fn control(&mut self, _: &str, data: &[u8]) -> Result<(), String> {
+    fn control(&mut self, _: &str, data: &[u8]) -> Result<(), ExternError> {
         self.0 = BigUint::from_bytes_be(data);
         Ok(())
     }

@@ -13,10 +13,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hopwright_interp::ExternError;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use super::native_extern::{NativeCall, NativeExtern, Restore};
+use super::one_argument;
 use crate::native::{self, Callee};
 use crate::sync::quiescence::Inside;
 
@@ -172,21 +174,21 @@ impl fmt::Debug for Filter {
 
 impl Filter {
     /// An `Lpf` of a number of cells.
-    pub(super) fn low_pass(args: &[BigUint]) -> Result<Filter, String> {
-        let [size] = args else { return Err(format!("one constructor argument is expected, not {}", args.len())) };
+    pub(super) fn low_pass(args: &[BigUint]) -> Result<Filter, ExternError> {
+        let [size] = args else { return Err(one_argument(args)) };
         Filter::new(Function::LowPass, size)
     }
 
     /// A `Wred` of a number of cells, with its results for dropped packets and others.
-    pub(super) fn early_drop(args: &[BigUint]) -> Result<Filter, String> {
+    pub(super) fn early_drop(args: &[BigUint]) -> Result<Filter, ExternError> {
         let [size, drop, keep] = args else {
-            return Err(format!("three constructor arguments are expected, not {}", args.len()));
+            return Err(format!("three constructor arguments are expected, not {}", args.len()).into());
         };
         let [drop, keep] = [drop, keep].map(|value| value.to_u8().ok_or("results have eight bits"));
         Filter::new(Function::EarlyDrop { drop: drop?, keep: keep? }, size)
     }
 
-    fn new(function: Function, size: &BigUint) -> Result<Filter, String> {
+    fn new(function: Function, size: &BigUint) -> Result<Filter, ExternError> {
         let size = size.to_u64().filter(|size| *size <= MAX_CELLS);
         let size = size.ok_or_else(|| format!("more than {MAX_CELLS} cells are not supported yet"))?;
         let cells = (0..size).map(|_| Cell::new()).collect();
@@ -259,13 +261,14 @@ impl NativeExtern for Filter {
     }
 
     /// `cell/N` gives a cell settings; none if they are empty. `check` only says whether a cell can have these.
-    fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
+    fn control(&self, setting: &str, data: &[u8]) -> Result<(), ExternError> {
         let text = std::str::from_utf8(data).map_err(|_| "settings are text")?;
         if setting == "check" {
-            return self.settings(text).map(drop);
+            self.settings(text)?;
+            return Ok(());
         }
         let index = setting.strip_prefix("cell/").and_then(|n| n.parse::<usize>().ok());
-        let index = index.ok_or_else(|| format!("no setting `{setting}`"))?;
+        let index = index.ok_or_else(|| ExternError::NoSetting(setting.into()))?;
         let cell = self.filters.cells.get(index).ok_or_else(|| format!("there is no cell {index}"))?;
         cell.configure(if text.is_empty() { None } else { Some(self.settings(text)?) });
         Ok(())

@@ -4,12 +4,14 @@
 
 use std::sync::Arc;
 
+use hopwright_interp::ExternError;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use super::aes::block_calls;
 use super::key_table::KeyTable;
 use super::native_extern::{NativeCall, NativeExtern};
+use super::one_argument;
 use crate::sync::quiescence::Domain;
 
 /// The function that a key object computes.
@@ -28,8 +30,8 @@ pub(super) struct KeyedAes {
 
 impl KeyedAes {
     /// Creates an object from its constructor's argument: the number of keys.
-    pub(super) fn new(function: Function, args: &[BigUint], domain: &Arc<Domain>) -> Result<KeyedAes, String> {
-        let [size] = args else { return Err(format!("one constructor argument is expected, not {}", args.len())) };
+    pub(super) fn new(function: Function, args: &[BigUint], domain: &Arc<Domain>) -> Result<KeyedAes, ExternError> {
+        let [size] = args else { return Err(one_argument(args)) };
         let size = size.to_u64().unwrap_or(u64::MAX);
         Ok(KeyedAes { function, table: Arc::new(KeyTable::new(size, domain)?) })
     }
@@ -63,7 +65,7 @@ impl NativeExtern for KeyedAes {
         Some(&self.table)
     }
 
-    fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
+    fn control(&self, setting: &str, data: &[u8]) -> Result<(), ExternError> {
         self.table.control(setting, data)
     }
 }

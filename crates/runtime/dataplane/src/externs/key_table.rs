@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hopwright_interp::ExternError;
 use hopwright_ir::ExternId;
 use zeroize::Zeroize;
 
@@ -64,9 +65,9 @@ impl KeyError {
 
 impl KeyTable {
     /// Creates a table of `size` keys, none of them set. Fails if the system has no random numbers.
-    pub(crate) fn new(size: u64, domain: &Arc<Domain>) -> Result<KeyTable, String> {
+    pub(crate) fn new(size: u64, domain: &Arc<Domain>) -> Result<KeyTable, ExternError> {
         if size > MAX_KEYS {
-            return Err(format!("{size} keys are not supported yet (at most {MAX_KEYS})"));
+            return Err(format!("{size} keys are not supported yet (at most {MAX_KEYS})").into());
         }
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|e| format!("no random numbers: {e}"))?;
@@ -106,11 +107,11 @@ impl KeyTable {
     }
 
     /// Applies the setting `key/<index>` of an object that has this table.
-    pub(super) fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
+    pub(super) fn control(&self, setting: &str, data: &[u8]) -> Result<(), ExternError> {
         let index = setting.strip_prefix("key/").and_then(|i| i.parse().ok());
         let index = index.ok_or_else(|| format!("no setting `{setting}`; there is `key/<index>`"))?;
         let key = data.try_into().map_err(|_| format!("a key has 16 bytes, not {}", data.len()))?;
-        self.set_key(index, key).map_err(|e| e.to_string())
+        Ok(self.set_key(index, key).map_err(|e| e.to_string())?)
     }
 
     fn change(&self, index: u64, key: Option<&[u8; 16]>) -> Result<(), KeyError> {

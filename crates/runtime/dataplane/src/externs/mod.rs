@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use hopwright_interp::{self as interp, ExternModel, Value};
+use hopwright_interp::{self as interp, ExternError, ExternModel, Value};
 use num_bigint::BigUint;
 
 pub use aes::Aes128Key;
@@ -32,7 +32,13 @@ use crate::sync::quiescence::{Domain, Reader};
 use hopwright_abi::{NamedCall, from_limbs, limbs_of, push_limbs};
 
 /// Creates an object from its constructor's arguments.
-pub type Constructor = Arc<dyn Fn(&[BigUint], &Arc<Domain>) -> Result<Arc<dyn NativeExtern>, String> + Send + Sync>;
+pub type Constructor =
+    Arc<dyn Fn(&[BigUint], &Arc<Domain>) -> Result<Arc<dyn NativeExtern>, ExternError> + Send + Sync>;
+
+/// The refusal of arguments in place of one.
+fn one_argument(args: &[BigUint]) -> ExternError {
+    format!("one constructor argument is expected, not {}", args.len()).into()
+}
 
 /// The extern types that programs may use.
 #[derive(Clone)]
@@ -55,7 +61,7 @@ impl ExternTypes {
     pub fn add(
         &mut self,
         name: &'static str,
-        constructor: impl Fn(&[BigUint], &Arc<Domain>) -> Result<Arc<dyn NativeExtern>, String> + Send + Sync + 'static,
+        constructor: impl Fn(&[BigUint], &Arc<Domain>) -> Result<Arc<dyn NativeExtern>, ExternError> + Send + Sync + 'static,
     ) {
         self.0.insert(name, Arc::new(constructor));
     }
@@ -79,10 +85,8 @@ impl ExternTypes {
         type_name: &str,
         args: &[BigUint],
         domain: &Arc<Domain>,
-    ) -> Result<Arc<dyn NativeExtern>, String> {
-        let constructor =
-            self.0.get(type_name).ok_or_else(|| format!("extern type `{type_name}` has no implementation"))?;
-        constructor(args, domain)
+    ) -> Result<Arc<dyn NativeExtern>, ExternError> {
+        self.0.get(type_name).ok_or_else(|| ExternError::NoType(type_name.into()))?(args, domain)
     }
 
     /// Returns a registry of these types for a stand-alone interpreter, whose objects share nothing with a virtual data
@@ -143,12 +147,12 @@ impl Model {
 }
 
 impl ExternModel for Model {
-    fn call(&mut self, method: &str, args: &mut [Value]) -> Result<(), String> {
+    fn call(&mut self, method: &str, args: &mut [Value]) -> Result<(), ExternError> {
         let index = self.object.methods().iter().position(|m| *m == method);
-        let index = index.ok_or_else(|| format!("no method `{method}`"))? as u32;
+        let index = index.ok_or_else(|| ExternError::NoMethod(method.into()))? as u32;
         let widths = self.object.arguments(index);
         if !args.iter().map(|a| a.width).eq(widths.iter().copied()) {
-            return Err(format!("method `{method}` takes arguments of {widths:?} bits"));
+            return Err(format!("method `{method}` takes arguments of {widths:?} bits").into());
         }
         let mut limbs = Vec::new();
         for arg in args.iter() {
@@ -164,7 +168,7 @@ impl ExternModel for Model {
         Ok(())
     }
 
-    fn control(&mut self, setting: &str, data: &[u8]) -> Result<(), String> {
+    fn control(&mut self, setting: &str, data: &[u8]) -> Result<(), ExternError> {
         self.object.control(setting, data)
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use hopwright_abi::BlockMethod;
+use hopwright_interp::ExternError;
 
 use super::aes::CallInMemory;
 use super::key_table::KeyTable;
@@ -63,9 +64,9 @@ pub trait NativeExtern: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Applies a setting from the control plane; see [`ExternModel::control`].
-    fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
+    /// Applies a setting from the control plane; see [`hopwright_interp::ExternModel::control`].
+    fn control(&self, setting: &str, data: &[u8]) -> Result<(), ExternError> {
         let _ = data;
-        Err(format!("no setting `{setting}`"))
+        Err(ExternError::NoSetting(setting.into()))
     }
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use hopwright_interp::ExternError;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use super::key_table::KeyTable;
 use super::native_extern::{NativeCall, NativeExtern};
+use super::one_argument;
 use crate::native::{self, Callee};
 use crate::sync::quiescence::{Domain, Inside};
 
@@ -18,8 +20,8 @@ pub(super) struct RoundKeys {
 
 impl RoundKeys {
     /// Creates an object from its constructor's argument: the number of keys.
-    pub(super) fn new(args: &[BigUint], domain: &Arc<Domain>) -> Result<RoundKeys, String> {
-        let [size] = args else { return Err(format!("one constructor argument is expected, not {}", args.len())) };
+    pub(super) fn new(args: &[BigUint], domain: &Arc<Domain>) -> Result<RoundKeys, ExternError> {
+        let [size] = args else { return Err(one_argument(args)) };
         let table = KeyTable::new(size.to_u64().unwrap_or(u64::MAX), domain)?;
         Ok(RoundKeys { table: Arc::new(table) })
     }
@@ -46,7 +48,7 @@ impl NativeExtern for RoundKeys {
         Some(&self.table)
     }
 
-    fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
+    fn control(&self, setting: &str, data: &[u8]) -> Result<(), ExternError> {
         self.table.control(setting, data)
     }
 }

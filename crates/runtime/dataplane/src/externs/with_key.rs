@@ -1,5 +1,6 @@
 //! `Aes128WithKey` of `crypto.p4`: the block cipher under a key that the program computes.
 
+use hopwright_interp::ExternError;
 use num_bigint::BigUint;
 
 use super::aes::encrypt_once;
@@ -13,7 +14,7 @@ pub(super) struct WithKey;
 
 impl WithKey {
     /// Creates an object; its constructor has no arguments.
-    pub(super) fn new(args: &[BigUint]) -> Result<WithKey, String> {
+    pub(super) fn new(args: &[BigUint]) -> Result<WithKey, ExternError> {
         if args.is_empty() { Ok(WithKey) } else { Err("no constructor argument is expected".into()) }
     }
 }

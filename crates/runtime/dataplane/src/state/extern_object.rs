@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hopwright_abi::ExternHandle;
-use hopwright_interp::{ExternModel, ExternRegistry};
+use hopwright_interp::{ExternError, ExternModel, ExternRegistry};
 use hopwright_ir::{ExternId, ExternKind, Pipeline};
 use num_bigint::BigUint;
 
@@ -41,7 +41,7 @@ impl ExternObject {
         id: ExternId,
         types: &ExternTypes,
         domain: &Arc<Domain>,
-    ) -> Result<ExternObject, String> {
+    ) -> Result<ExternObject, ExternError> {
         let kind = &pipeline[id].kind;
         let cells = |size: u64| {
             usize::try_from(size)
@@ -158,7 +158,7 @@ pub(crate) fn models_of(
         let (objects, domain) = (Mutex::new(objects), domain.clone());
         registry.add_type(type_name, move |_| {
             let object = objects.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let object = object.ok_or_else(|| "more objects than the program declares".to_string())?;
+            let object = object.ok_or("more objects than the program declares")?;
             Ok(Box::new(Model::new(object, &domain)) as Box<dyn ExternModel>)
         });
     }

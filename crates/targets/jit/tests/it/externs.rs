@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::harness::build::*;
 use crate::harness::{self, HEADROOM, Machine, hex, number, same};
 use hopwright_abi::Direction;
-use hopwright_interp::{ExternRegistry, Interp, Value};
+use hopwright_interp::{ExternError, ExternRegistry, Interp, Value};
 use hopwright_ir::*;
 use num_bigint::BigUint;
 
@@ -246,7 +246,7 @@ fn named_externs_get_and_give_limbs() {
     }
     struct Model;
     impl hopwright_interp::ExternModel for Model {
-        fn call(&mut self, method: &str, args: &mut [Value]) -> Result<(), String> {
+        fn call(&mut self, method: &str, args: &mut [Value]) -> Result<(), ExternError> {
             model(if method == "second" { 1 } else { 0 }, args);
             Ok(())
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hopwright_dataplane::ExternTypes;
 use hopwright_driver::{compile_file, compile_text};
-use hopwright_interp::{CloneSession, Count, Fault, Interp, LinearStore, Output, Replica};
+use hopwright_interp::{CloneSession, Count, ExternError, Fault, Interp, LinearStore, Output, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{
     ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchValue, Pipeline, Span, TableEntry, TableId, ValueSetId,
@@ -182,9 +182,8 @@ impl Engine for Hardware {
     }
 
     fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), EngineError> {
-        let model =
-            self.evaluator.named_extern(object).ok_or_else(|| EngineError::Other("the object has no keys".into()))?;
-        model.control(&format!("key/{slot}"), key).map_err(EngineError::Other)
+        let model = self.evaluator.named_extern(object).ok_or(ExternError::NoMethods)?;
+        Ok(model.control(&format!("key/{slot}"), key)?)
     }
 
     fn insert_target(
