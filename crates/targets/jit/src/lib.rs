@@ -39,7 +39,8 @@ pub use trace::mode::Path;
 pub use trace::passes::TracePass;
 
 /// A part of a program that the code generator does not support.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Unsupported {
     /// The place in the source.
     pub span: Span,
@@ -52,14 +53,6 @@ impl Unsupported {
         Unsupported { span, message: format!("{} is not supported yet by the machine-code engine", what.as_ref()) }
     }
 }
-
-impl std::fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Unsupported {}
 
 /// Options of [`compile`].
 #[derive(Clone, Copy, Debug, Default)]

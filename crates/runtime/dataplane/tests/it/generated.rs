@@ -291,7 +291,7 @@ fn trace_ir_differs(case: &Case) -> Result<usize, String> {
     let Some(code) = machine.vdp.compile_traces(&profile, &[]).map_err(|e| e.to_string())? else { return Ok(0) };
     let ir = machine.vdp.trace_ir(&code).ok_or("no trace IR")?;
     let text = print(&ir, None);
-    verify(&ir).map_err(|e| format!("{e}\n{text}"))?;
+    verify(&ir).map_err(|e| format!("{e:?}\n{text}"))?;
     let again = parse(&text).map_err(|e| format!("{e}\n{text}"))?;
     if print(&again, None) != text {
         return Err(format!("read differently: {text}"));

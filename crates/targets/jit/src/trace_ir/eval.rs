@@ -131,24 +131,15 @@ impl Counts {
 }
 
 /// Why a packet could not be evaluated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
     /// The environment has no answer: the question.
+    #[error("no answer: {0}")]
     NoAnswer(String),
     /// The tree is not valid: what it does.
+    #[error("invalid trace: {0}")]
     Invalid(String),
 }
-
-impl std::fmt::Display for EvalError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            EvalError::NoAnswer(question) => write!(f, "no answer: {question}"),
-            EvalError::Invalid(what) => write!(f, "invalid trace: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for EvalError {}
 
 /// Runs a packet through a tree.
 ///

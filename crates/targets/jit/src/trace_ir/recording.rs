@@ -9,7 +9,7 @@ use hopwright_ir::{
 use num_bigint::BigUint;
 
 use super::TraceIr;
-use super::eval::{self, Done, Environment, Found, Happened, Input, Outcome};
+use super::eval::{self, Done, Environment, EvalError, Found, Happened, Input, Outcome};
 
 /// The name of an extern function or method in trees: its constants behind its name, and its object in front of it.
 pub(crate) fn function_name(pipeline: &Pipeline, call: &ExternCall) -> String {
@@ -21,6 +21,22 @@ pub(crate) fn function_name(pipeline: &Pipeline, call: &ExternCall) -> String {
     let constants: Vec<String> = constants.collect();
     let constants = if constants.is_empty() { String::new() } else { format!("<{}>", constants.join(",")) };
     format!("{object}{}{constants}", call.function.name())
+}
+
+/// How a tree differs from the interpreter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Difference {
+    /// The tree cannot be evaluated.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// The packet completes a trace that does something else.
+    #[error("{done:x?} in place of {wanted:x?}")]
+    Done {
+        /// What the trace does.
+        done: Done,
+        /// What the interpreter does.
+        wanted: Done,
+    },
 }
 
 /// Observes one packet in the interpreter. As an environment, it answers what the packet asked there, and nothing else.
@@ -80,12 +96,12 @@ impl<'a> Recording<'a> {
     ///
     /// # Errors
     /// The tree cannot be evaluated, or the packet completes a trace that does something else than the interpreter.
-    pub fn compare(&mut self, ir: &TraceIr, input: Input<'_>, output: &Output) -> Result<Outcome, String> {
-        let outcome = eval::run(ir, input, self).map_err(|e| e.to_string())?;
+    pub fn compare(&mut self, ir: &TraceIr, input: Input<'_>, output: &Output) -> Result<Outcome, Difference> {
+        let outcome = eval::run(ir, input, self)?;
         if let Outcome::Completed { done, .. } = &outcome {
             let wanted = self.done(output);
             if *done != wanted {
-                return Err(format!("{done:x?} in place of {wanted:x?}"));
+                return Err(Difference::Done { done: done.clone(), wanted });
             }
         }
         Ok(outcome)

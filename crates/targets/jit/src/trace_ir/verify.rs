@@ -12,7 +12,7 @@ use hopwright_ir::{BinaryOp, Type, UnaryOp};
 use num_traits::ToPrimitive;
 
 use super::values::{Op, ValueId, ValueType, Values};
-use super::{Effect, End, Guard, Leaf, Name, NodeId, Place, TraceIr, Verdict};
+use super::{Effect, End, Guard, Leaf, Name, Node, NodeId, Place, TraceIr, Verdict};
 
 /// What guards have established on the way to a point.
 #[derive(Clone, Debug, Default)]
@@ -179,108 +179,168 @@ pub fn contained(values: &Values, condition: ValueId, holds: bool) -> Option<Pla
     Some(Place { base: Some(small), offset: 0 })
 }
 
+/// A violated invariant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("block{}: {violation}", node.0)]
+pub struct VerifyError {
+    /// Where in the tree.
+    pub node: NodeId,
+    /// What is wrong there.
+    pub violation: Violation,
+}
+
+/// What is wrong at a node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// It is the root or the target of a branch, and does not exist.
+    #[error("there is no such block")]
+    NoNode,
+    /// Several branches lead to it.
+    #[error("it is the target of several branches")]
+    Shared,
+    /// No branch leads to it.
+    #[error("it is the target of no branch")]
+    Unreachable,
+    /// A condition is no bool.
+    #[error("a condition is a bool")]
+    Condition(ValueId),
+    /// An operand or the result of an operation has a wrong type.
+    #[error("an operand or the result has a wrong type: {0:?}")]
+    Type(Op),
+    /// An argument of the action is read where no guard has established that the entry has it.
+    #[error("an argument of `{0}` is read where the entry may have another action")]
+    Argument(Name),
+    /// Bytes are read where no guard has established that the packet contains them.
+    #[error("bytes are read that the packet may not contain")]
+    Bytes(ValueId),
+    /// A hit of something else than an entry is counted.
+    #[error("only hits are counted")]
+    Hit(ValueId),
+    /// A value is no number.
+    #[error("a number is expected")]
+    Number(ValueId),
+    /// The port of a packet has another type than ports.
+    #[error("a port is a bit9")]
+    Port(ValueId),
+    /// The headers that a leaf sends have together this many bits.
+    #[error("headers are whole bytes, not {0} bits")]
+    Headers(u64),
+    /// The payload may begin behind the end of the packet.
+    #[error("the payload starts within the packet")]
+    Payload(Place),
+}
+
 /// Checks a tree.
 ///
 /// # Errors
-/// The first violation, with the node and what was expected.
-pub fn verify(ir: &TraceIr) -> Result<(), String> {
-    if ir.nodes.is_empty() {
-        return Err("a tree has at least one node".into());
-    }
+/// All violations.
+pub fn verify(ir: &TraceIr) -> Result<(), Vec<VerifyError>> {
     let mut seen = vec![false; ir.nodes.len()];
     let mut work = vec![(NodeId(0), Established::default())];
-    while let Some((id, mut established)) = work.pop() {
-        let node = ir.nodes.get(id.index()).ok_or_else(|| format!("block{} does not exist", id.0))?;
-        if std::mem::replace(&mut seen[id.index()], true) {
-            return Err(format!("block{} is the target of several branches", id.0));
+    let mut errors = Vec::new();
+    while let Some((id, established)) = work.pop() {
+        let mut checker = Checker { ir, node: id, established, errors: &mut errors };
+        match ir.nodes.get(id.index()) {
+            None => checker.error(Violation::NoNode),
+            Some(_) if std::mem::replace(&mut seen[id.index()], true) => checker.error(Violation::Shared),
+            Some(node) => work.extend(checker.check(node)),
         }
-        let at = |what: String| format!("block{}: {what}", id.0);
+    }
+    let unseen = (0..).zip(seen).filter(|(_, seen)| !seen);
+    errors.extend(unseen.map(|(id, _)| VerifyError { node: NodeId(id), violation: Violation::Unreachable }));
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Checks one node.
+struct Checker<'a> {
+    ir: &'a TraceIr,
+    node: NodeId,
+    established: Established,
+    errors: &'a mut Vec<VerifyError>,
+}
+
+impl Checker<'_> {
+    fn error(&mut self, violation: Violation) {
+        let error = VerifyError { node: self.node, violation };
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    fn require(&mut self, condition: bool, violation: Violation) {
+        if !condition {
+            self.error(violation);
+        }
+    }
+
+    /// Returns the nodes that follow, with what is established there.
+    fn check(&mut self, node: &Node) -> Vec<(NodeId, Established)> {
         for guard in &node.guards {
-            condition(ir, &mut established, guard.condition).map_err(at)?;
-            established.add(&ir.values, guard.condition, guard.holds);
+            self.condition(guard.condition);
+            self.established.add(&self.ir.values, guard.condition, guard.holds);
         }
         match &node.end {
             End::Exit { .. } => {}
-            End::Leaf(leaf) => verify_leaf(ir, &mut established, leaf).map_err(at)?,
-            End::Branch { condition: c, .. } => {
-                condition(ir, &mut established, *c).map_err(at)?;
-                work.extend(established.at_targets(&ir.values, &node.end));
+            End::Leaf(leaf) => self.leaf(leaf),
+            End::Branch { condition, .. } => self.condition(*condition),
+        }
+        self.established.at_targets(&self.ir.values, &node.end)
+    }
+
+    fn condition(&mut self, value: ValueId) {
+        self.require(self.ir.values.data_type(value) == Some(Type::Bool), Violation::Condition(value));
+        self.used(value);
+    }
+
+    fn used(&mut self, value: ValueId) {
+        let values = &self.ir.values;
+        let mut work = vec![value];
+        let (mut checked, mut typed) = (BTreeSet::new(), true);
+        while let Some(value) = work.pop() {
+            if checked.insert(value) && !self.established.computable.contains(&value) {
+                let data = &values[value];
+                if !values.is_well_typed(&data.op, data.ty) {
+                    self.error(Violation::Type(data.op.clone()));
+                    typed = false;
+                }
+                work.extend(data.op.operands());
             }
         }
-    }
-    match seen.iter().position(|seen| !seen) {
-        Some(unseen) => Err(format!("block{unseen} is the target of no branch")),
-        None => Ok(()),
-    }
-}
-
-fn condition(ir: &TraceIr, established: &mut Established, value: ValueId) -> Result<(), String> {
-    if ir.values.data_type(value) != Some(Type::Bool) {
-        return Err("a condition is a bool".into());
-    }
-    used(ir, established, value)
-}
-
-fn used(ir: &TraceIr, established: &mut Established, value: ValueId) -> Result<(), String> {
-    let mut work = vec![value];
-    let mut checked = BTreeSet::new();
-    while let Some(value) = work.pop() {
-        if checked.insert(value) && !established.computable.contains(&value) {
-            let data = &ir.values[value];
-            if !ir.values.is_well_typed(&data.op, data.ty) {
-                return Err(format!("an operand or the result has a wrong type: {:?}", data.op));
-            }
-            work.extend(ir.values[value].op.operands());
+        if typed && let Err(unsafe_value) = self.established.check(values, value) {
+            self.error(match &values[unsafe_value].op {
+                Op::Argument { action, .. } => Violation::Argument(action.clone()),
+                _ => Violation::Bytes(unsafe_value),
+            });
         }
     }
-    established.check(&ir.values, value).map_err(|unsafe_value| match &ir.values[unsafe_value].op {
-        Op::Argument { action, .. } => {
-            format!("an argument of `{action}` is read where the entry may have another action")
-        }
-        _ => "bytes are read that the packet may not contain".into(),
-    })
-}
 
-fn verify_leaf(ir: &TraceIr, established: &mut Established, leaf: &Leaf) -> Result<(), String> {
-    for effect in &leaf.effects {
-        match effect {
-            Effect::Count { index, .. } => number(&ir.values, *index)?,
-            Effect::CountHit(entry) if ir.values[*entry].ty != ValueType::Entry => {
-                return Err("only hits are counted".into());
-            }
-            Effect::Measure { of, .. } if ir.values[*of].ty != ValueType::Entry => number(&ir.values, *of)?,
-            Effect::CountHit(_) | Effect::Measure { .. } => {}
-            Effect::Priority(value) => number(&ir.values, *value)?,
-            Effect::Write { index, value, .. } => {
-                number(&ir.values, *index)?;
-                number(&ir.values, *value)?;
+    fn leaf(&mut self, leaf: &Leaf) {
+        let values = &self.ir.values;
+        let is_entry = |value: ValueId| values[value].ty == ValueType::Entry;
+        for effect in &leaf.effects {
+            match effect {
+                Effect::Count { index, .. } => self.number(*index),
+                Effect::CountHit(entry) => self.require(is_entry(*entry), Violation::Hit(*entry)),
+                Effect::Measure { of, .. } if !is_entry(*of) => self.number(*of),
+                Effect::Measure { .. } => {}
+                Effect::Priority(value) => self.number(*value),
+                Effect::Write { index, value, .. } => {
+                    self.number(*index);
+                    self.number(*value);
+                }
             }
         }
+        leaf.values().into_iter().for_each(|value| self.used(value));
+        let Verdict::Forward { port, headers, payload } = &leaf.verdict else { return };
+        self.require(values.data_type(*port) == Some(Type::Bits(9)), Violation::Port(*port));
+        let fixed = headers.iter().filter(|value| !matches!(values.data_type(**value), Some(Type::Varbit(_))));
+        let bits = fixed.map(|value| u64::from(values.width(*value))).sum::<u64>();
+        self.require(bits.is_multiple_of(8), Violation::Headers(bits));
+        self.require(self.established.contains(*payload), Violation::Payload(*payload));
     }
-    for value in leaf.values() {
-        used(ir, established, value)?;
-    }
-    let Verdict::Forward { port, headers, payload } = &leaf.verdict else { return Ok(()) };
-    if ir.values.data_type(*port) != Some(Type::Bits(9)) {
-        return Err("a port is a bit9".into());
-    }
-    let fixed = headers.iter().filter(|value| !is_varbit(&ir.values, **value));
-    if !fixed.map(|value| u64::from(ir.values.width(*value))).sum::<u64>().is_multiple_of(8) {
-        return Err("headers are whole bytes".into());
-    }
-    if !established.contains(*payload) {
-        return Err("the payload starts within the packet".into());
-    }
-    Ok(())
-}
 
-fn is_varbit(values: &Values, value: ValueId) -> bool {
-    matches!(values.data_type(value), Some(Type::Varbit(_)))
-}
-
-fn number(values: &Values, value: ValueId) -> Result<(), String> {
-    match values.data_type(value) {
-        Some(Type::Bits(_) | Type::Int(_) | Type::Bool) => Ok(()),
-        _ => Err("a number is expected".into()),
+    fn number(&mut self, value: ValueId) {
+        let is_number = matches!(self.ir.values.data_type(value), Some(Type::Bits(_) | Type::Int(_) | Type::Bool));
+        self.require(is_number, Violation::Number(value));
     }
 }

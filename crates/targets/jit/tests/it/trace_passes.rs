@@ -29,11 +29,12 @@ fn run_file(path: &Path) -> Result<(), String> {
     let mut ir = parse(&format!("\n{tree}")).map_err(|e| e.to_string())?;
     let valid = verify(&ir);
     let out = match (test, valid, Pass::by_name(test)) {
-        ("verify", valid, _) => valid.err().unwrap_or_else(|| "valid".into()) + "\n",
-        (_, Err(e), _) => return Err(format!("invalid: {e}")),
+        ("verify", Ok(()), _) => "valid\n".into(),
+        ("verify", Err(errors), _) => errors.iter().map(|e| format!("{e}\n")).collect(),
+        (_, Err(e), _) => return Err(format!("invalid: {e:?}")),
         (_, Ok(()), Some(pass)) => {
             pass.run(&mut ir);
-            verify(&ir).map_err(|e| format!("invalid after {test}: {e}"))?;
+            verify(&ir).map_err(|e| format!("invalid after {test}: {e:?}"))?;
             print(&ir, None)
         }
         (_, Ok(()), None) => return Err(format!("there is no pass `{test}`")),
@@ -238,13 +239,13 @@ fn packets_do_the_same_after_each_pass() {
     for seed in 1..600 {
         let before = Trees::tree(seed);
         let text = print(&before, None);
-        verify(&before).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
+        verify(&before).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
         let mut dice = Dice(seed);
         for (number, pass) in Pass::ALL.into_iter().enumerate() {
             let mut after = before.clone();
             pass.run(&mut after);
             let text = format!("{}\n{text}\n{}", pass.name(), print(&after, None));
-            verify(&after).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
+            verify(&after).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
             changed[number] += u32::from(after.nodes != before.nodes);
             for _ in 0..60 {
                 let length = dice.below(BYTES + 4);

@@ -15,7 +15,7 @@ mod verify;
 pub use build::Builder;
 pub(crate) use build::{evaluate as evaluate_binary, rewrite};
 pub use dead::eliminate;
-pub use verify::verify;
+pub use verify::{VerifyError, Violation, verify};
 
 use hopwright_ir::{ActionId, ExternId, ExternKind, HashAlgorithm, HeaderId, Pipeline, SlotId, TableId, ValueSetId};
 use hopwright_source::Span;

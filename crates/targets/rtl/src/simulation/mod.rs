@@ -29,30 +29,20 @@ const HARNESS: &str = include_str!("harness.h");
 const PCAP: &str = include_str!("pcap.h");
 
 /// Why a design is not simulated.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
     /// A program that is needed is not installed.
+    #[error(
+        "the simulation of hardware needs `{0}`, which is not installed; on Debian: apt-get install verilator g++ make"
+    )]
     Missing(&'static str),
     /// Verilator or the C++ compiler has refused the design; what it said.
+    #[error("verilator failed:\n{0}")]
     Build(String),
     /// A file cannot be written, or a process not started.
+    #[error("{}: {}", .0.display(), .1)]
     Io(PathBuf, io::Error),
 }
-
-impl std::fmt::Display for SimulationError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            SimulationError::Missing(program) => write!(
-                f,
-                "the simulation of hardware needs `{program}`, which is not installed; on Debian: apt-get install verilator g++ make"
-            ),
-            SimulationError::Build(output) => write!(f, "verilator failed:\n{output}"),
-            SimulationError::Io(path, error) => write!(f, "{}: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for SimulationError {}
 
 /// A folder of the user's cache.
 pub fn cache() -> PathBuf {

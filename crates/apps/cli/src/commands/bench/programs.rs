@@ -369,7 +369,7 @@ mod tests {
             let profile = vdps[0].take_profile().unwrap();
             let Some(code) = vdps[0].compile_traces(&profile, &[]).unwrap() else { continue };
             let ir = vdps[0].trace_ir(&code).unwrap();
-            verify(&ir).unwrap_or_else(|e| failed(e));
+            verify(&ir).unwrap_or_else(|e| failed(format!("{e:?}")));
             let mut interpreter = Executor::new(vdps[1].clone());
             let mut completed = 0;
             for frame in &frames {
@@ -377,7 +377,7 @@ mod tests {
                 let port = frame.port as u16;
                 let output = interpreter.process_observed(&frame.bytes, port, 1_000_000, &mut recording).unwrap();
                 let input = Input { packet: &frame.bytes, port, now_us: 1_000_000 };
-                let outcome = recording.compare(&ir, input, &output).unwrap_or_else(|e| failed(e));
+                let outcome = recording.compare(&ir, input, &output).unwrap_or_else(|e| failed(e.to_string()));
                 completed += usize::from(matches!(outcome, Outcome::Completed { .. }));
             }
             assert!(completed >= profile.covered(&code), "{}: {completed} packets", workload.name);

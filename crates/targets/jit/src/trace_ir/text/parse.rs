@@ -14,21 +14,14 @@ use crate::trace_ir::{Effect, End, Guard, Leaf, Name, Node, NodeId, Place, Site,
 const MAX_WIDTH: u32 = 1 << 20;
 
 /// What is wrong with a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
 pub struct ParseError {
     /// The line, from 1.
     pub line: usize,
     /// What was expected.
     pub message: String,
 }
-
-impl std::fmt::Display for ParseError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "line {}: {}", self.line, self.message)
-    }
-}
-
-impl std::error::Error for ParseError {}
 
 type Result<T> = std::result::Result<T, String>;
 

@@ -26,9 +26,9 @@ pub(crate) fn check(
     let attributes = vec![ExternAttributes::default(); pipeline.externs.len()];
     let ir = build(pipeline, paths, &attributes);
     let text = print(&ir, None);
-    verify(&ir).map_err(|e| format!("an invalid trace: {e}\n{text}"))?;
+    verify(&ir).map_err(|e| format!("an invalid trace: {e:?}\n{text}"))?;
     let again = parse(&text).map_err(|e| format!("the text form is not read: {e}\n{text}"))?;
-    verify(&again).map_err(|e| format!("an invalid trace is read: {e}\n{text}"))?;
+    verify(&again).map_err(|e| format!("an invalid trace is read: {e:?}\n{text}"))?;
     if print(&again, None) != text {
         return Err(format!("the text form is read differently:\n{text}\n{}", print(&again, None)));
     }
@@ -38,7 +38,8 @@ pub(crate) fn check(
         (pass, ir)
     });
     for (pass, ir) in &passed {
-        verify(ir).map_err(|e| format!("an invalid trace after {}: {e}\n{text}\n{}", pass.name(), print(ir, None)))?;
+        verify(ir)
+            .map_err(|e| format!("an invalid trace after {}: {e:?}\n{text}\n{}", pass.name(), print(ir, None)))?;
     }
     let mut interp = Interp::new(Arc::new(pipeline.clone())).map_err(|e| format!("{e:?}"))?;
     for (packet, path) in packets {
@@ -63,7 +64,7 @@ pub(crate) fn check(
             match recording.compare(ir, input, &expected) {
                 Ok(Outcome::Left(exit)) if paths.contains(path) => return complain(format!("left at {exit:?}")),
                 Ok(_) => {}
-                Err(error) => return complain(error),
+                Err(error) => return complain(error.to_string()),
             }
         }
     }
