@@ -19,7 +19,7 @@ fn main() {
     let report = compiled.report(false);
     let (name, text) = sources::SOURCES[0];
     let Some(pipeline) = compiled.pipeline else { panic!("{name} has errors\n{report}") };
-    let bindings = hopwright_driver::bindings(name, text, &sources::options());
+    hopwright_driver::write_bindings("border_router", name, text, &sources::options());
     let architecture = Architecture::named(&env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it"));
     let code = architecture
         .filter(|architecture| architecture.is_available())
@@ -32,5 +32,4 @@ fn main() {
     let bytes = postcard::to_stdvec(&(pipeline, code)).expect("plain data");
     let out = env::var_os("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&out).join("border_router.bin"), bytes).expect("the output can be written");
-    fs::write(Path::new(&out).join("border_router.rs"), bindings).expect("the output can be written");
 }

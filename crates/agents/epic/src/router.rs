@@ -1,44 +1,40 @@
 //! The router's program and its tables.
 
+mod sources;
+
 use std::sync::Arc;
 
-use hopwright_dataplane::{BuildError, Control, ControlError, EngineKind, EntrySpec, VirtualDataPlane, wall_clock_us};
-use hopwright_driver::{Compiled, compile_text, in_memory};
+use hopwright_dataplane::{BuildError, Control, ControlError, EngineKind, VirtualDataPlane, wall_clock_us};
+use hopwright_driver::{Compiled, compile_text};
 
 use crate::cipher::Cipher;
 use crate::key::Key;
 use crate::packet::{Host, IsdAs, Level};
 
-/// Port by which the program punts.
-pub const CPU_PORT: u32 = 510;
+use sources::{SOURCES, options};
+use with_aes::{action, entry, number, object, table};
 
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../p4/", $name)))),*]
+/// What the build script makes of the program with a cipher: entries of tables, names of objects, numbers.
+macro_rules! bindings {
+    ($($module:ident),*) => {
+        $(
+            #[allow(clippy::too_many_arguments, dead_code, unreachable_pub)]
+            mod $module {
+                include!(concat!(env!("OUT_DIR"), "/", stringify!($module), ".rs"));
+            }
+        )*
     };
 }
 
-/// The program and its parts, by the names they include each other by.
-const SOURCES: &[(&str, &str)] = files![
-    "epic_router.p4",
-    "authenticators.p4",
-    "cipher_aes.p4",
-    "cipher_sem.p4",
-    "duplicates.p4",
-    "headers.p4",
-    "parser.p4",
-    "reasons.p4",
-    "sem_tables.p4",
-];
+bindings!(with_aes, with_sem);
+
+/// Port by which the program punts.
+pub const CPU_PORT: u32 = number::CPU_PORT as u32;
 
 /// Compiles `p4/epic/epic_router.p4` with a cipher.
 pub fn compile(cipher: Cipher) -> Compiled {
     let (name, text) = SOURCES[0];
-    let mut options = in_memory(&SOURCES[1..]);
-    if cipher == Cipher::Sem {
-        options.define("EPIC_SEM");
-    }
-    compile_text(name, text, &options, true)
+    compile_text(name, text, &options(cipher == Cipher::Sem), true)
 }
 
 /// The program, ready to run.
@@ -111,44 +107,37 @@ impl Router {
     /// If the program is not that of this cipher, or a table is full.
     pub fn program(&self, control: &Control, cipher: Cipher) -> Result<(), ControlError> {
         match cipher {
-            Cipher::Aes => {
-                set_key(control, "hop_key", &self.hop_key)?;
-                control.set_default("duplicate_suppression", self.duplicates(), &[])?;
-            }
+            Cipher::Aes => set_key(control, object::HOP_KEY, &self.hop_key)?,
             Cipher::Sem => {
                 let key = u128::from_be_bytes(*self.hop_key.bytes());
-                control.set_default("hop_key", "set_key", &[key.into()])?;
-                control.set_default("duplicate_suppression", self.duplicates(), &[])?;
+                control.set_default(with_sem::table::HOP_KEY, with_sem::action::SET_KEY, &[key.into()])?;
             }
         }
-        set_key(control, "drkey_secret", &self.drkey_secret)?;
-        for link in &self.links {
-            let relation = link.relation as u8;
-            control
-                .put(&EntrySpec::new("links", "link").exact(link.next_hop.port).arg(link.interface).arg(relation))?;
-            let entry = link.next_hop.arguments(EntrySpec::new("interfaces", "send").exact(link.interface));
-            control.put(&entry.arg(relation))?;
+        let duplicates = if self.suppress_duplicates { action::ON } else { action::OFF };
+        control.set_default(table::DUPLICATE_SUPPRESSION, duplicates, &[])?;
+        set_key(control, object::DRKEY_SECRET, &self.drkey_secret)?;
+        for Link { interface, relation, next_hop } in &self.links {
+            let (port, dst, src) = next_hop.numbers();
+            control.put(&entry::links::link(port, *interface, *relation as u8))?;
+            control.put(&entry::interfaces::send(*interface, port, dst, src, *relation as u8))?;
         }
         for (host, next_hop) in &self.hosts {
-            let address = host.bytes().iter().fold(0u128, |address, byte| address << 8 | u128::from(*byte));
-            let entry = EntrySpec::new("hosts", "deliver").exact(host.kind()).exact(address);
-            control.put(&next_hop.arguments(entry))?;
+            let address = host.bytes().iter().fold(0, |address, byte| address << 8 | u128::from(*byte));
+            let (port, dst, src) = next_hop.numbers();
+            control.put(&entry::hosts::deliver(host.kind(), address, port, dst, src))?;
         }
         // The program's own clock has 48 bits of microseconds since 1970.
         let offset = wall_clock_us() >> 48 << 48;
         let arguments = [self.ia.0.into(), offset.into(), (self.min_level as u8).into()];
-        control.set_default("router", "router_is", &arguments)
-    }
-
-    fn duplicates(&self) -> &'static str {
-        if self.suppress_duplicates { "on" } else { "off" }
+        control.set_default(table::ROUTER, action::ROUTER_IS, &arguments)
     }
 }
 
 impl NextHop {
-    fn arguments(&self, entry: EntrySpec) -> EntrySpec {
-        let mac = |mac: [u8; 6]| mac.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
-        entry.arg(self.port).arg(mac(self.dst_mac)).arg(mac(self.src_mac))
+    /// Port, destination and source, as the program has them.
+    fn numbers(&self) -> (u16, u64, u64) {
+        let mac = |mac: [u8; 6]| mac.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        (self.port, mac(self.dst_mac), mac(self.src_mac))
     }
 }
 

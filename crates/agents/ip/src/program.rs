@@ -1,5 +1,7 @@
 //! The program that is built in, and what the agent needs of a program: tables, actions and counters by name.
 
+mod sources;
+
 use std::sync::Arc;
 
 use hopwright_dataplane::{Control, VirtualDataPlane};
@@ -7,35 +9,23 @@ use hopwright_driver::{Compiled, Options, compile_text};
 use hopwright_ir::{ActionCall, ActionId, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use num_bigint::BigUint;
 
+pub(crate) use names::Reason;
+use names::{action, number, object, table};
+use sources::SOURCES;
+
+/// What the build script makes of the program: names of its objects, and numbers.
+#[allow(clippy::too_many_arguments, dead_code, unreachable_pub)]
+mod names {
+    include!(concat!(env!("OUT_DIR"), "/ip.rs"));
+}
+
 /// Port by which the program punts.
-pub const CPU_PORT: u32 = 510;
+pub const CPU_PORT: u32 = number::CPU_PORT as u32;
 /// Port by which it punts packets of routing and neighbour protocols.
-pub const URGENT_CPU_PORT: u32 = 508;
+pub const URGENT_CPU_PORT: u32 = number::URGENT_CPU_PORT as u32;
 
 /// Bytes of `packet_in_t`, in front of a punted packet.
-pub(crate) const PACKET_IN_BYTES: usize = 3;
-
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../p4/", $name)))),*]
-    };
-}
-
-/// The program and its parts, by the names they include each other by.
-const SOURCES: &[(&str, &str)] =
-    files!["ip.p4", "headers.p4", "next_hops.p4", "parser.p4", "reasons.p4", "route_ipv4.p4", "route_ipv6.p4",];
-
-/// What becomes of packets: numbers of `Reason` in `reasons.p4`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Reason {
-    Blackhole = 9,
-    Local = 36,
-    NoRoute = 40,
-    Unresolved = 42,
-    KernelRoute = 44,
-    Policy = 46,
-}
+pub(crate) const PACKET_IN_BYTES: usize = names::packet_in::BYTES;
 
 /// A packet that leaves by the port that it came by goes to the kernel in one of this many moments, each a microsecond long. The kernel
 /// may tell its sender of a better first hop. A power of two.
@@ -51,17 +41,11 @@ pub enum ProgramError {
     Shape { table: &'static str, wrong: String },
 }
 
-/// Numbers and names of `Reason` in `reasons.p4`: what becomes of packets, and the indices of the counter `reasons`.
-pub fn reasons() -> Vec<(u8, &'static str)> {
-    let text = SOURCES.iter().find(|(name, _)| *name == "reasons.p4").map_or("", |(_, text)| text);
-    hopwright_driver::numbered_names(text)
-}
-
 /// How many packets there were of each reason, by the names in lower case. Nothing of a program without the counter.
 pub(crate) fn reason_counts(control: &Control) -> Vec<(String, u64)> {
-    let Ok(cells) = control.counter("reasons") else { return Vec::new() };
-    let packets = |number: u8| cells.read(number.into()).map_or(0, |count| count.packets);
-    reasons().into_iter().map(|(number, name)| (name.to_lowercase(), packets(number))).collect()
+    let Ok(cells) = control.counter(object::REASONS) else { return Vec::new() };
+    let packets = |reason: Reason| cells.read(reason as u64).map_or(0, |count| count.packets);
+    Reason::ALL.iter().zip(Reason::LABELS).map(|(reason, label)| (label.to_string(), packets(*reason))).collect()
 }
 
 /// Compiles `p4/router/ip.p4`.
@@ -286,18 +270,19 @@ impl Program {
     pub(crate) fn new(vdp: &VirtualDataPlane) -> Result<Program, ProgramError> {
         let control = vdp.control().clone();
         let pipeline = control.pipeline();
-        let routes = |name, bits| routes(pipeline, name, &[bits], ["via", "multipath"]);
-        let (ipv4, ipv6) = (routes("routes_ipv4", 32)?, routes("routes_ipv6", 128)?);
+        let routes = |name, bits| routes(pipeline, name, &[bits], [action::VIA, action::MULTIPATH]);
+        let (ipv4, ipv6) = (routes(table::ROUTES_IPV4, 32)?, routes(table::ROUTES_IPV6, 128)?);
         if ipv4.is_none() && ipv6.is_none() {
-            return Err(ProgramError::Missing { kind: "table", name: "routes_ipv4" });
+            return Err(ProgramError::Missing { kind: "table", name: table::ROUTES_IPV4 });
         }
         let table = |name, bits: &[u32]| {
             let id = pipeline.table_by_name(name).ok_or(ProgramError::Missing { kind: "table", name })?;
             keys(pipeline, id, name, bits).map(|()| id)
         };
-        let (ports, next_hops, groups) = (table("ports", &[9])?, table("next_hops", &[16])?, table("groups", &[16])?);
+        let (ports, next_hops, groups) =
+            (table(table::PORTS, &[9])?, table(table::NEXT_HOPS, &[16])?, table(table::GROUPS, &[16])?);
         if pipeline[groups].implementation.is_none() {
-            return Err(ProgramError::Shape { table: "groups", wrong: "it has no action selector".into() });
+            return Err(ProgramError::Shape { table: table::GROUPS, wrong: "it has no action selector".into() });
         }
         let counter = |name| {
             let id = pipeline.extern_by_name(name).ok_or(ProgramError::Missing { kind: "counter", name })?;
@@ -317,49 +302,64 @@ impl Program {
             let Some(RouteTable { id, outcomes, .. }) = self::routes(pipeline, name, bits, RULE_ACTIONS)? else {
                 return Ok(None);
             };
-            let use_routes = action_of(pipeline, id, name, "use_routes", &[])?;
+            let use_routes = action_of(pipeline, id, name, action::USE_ROUTES, &[])?;
             Ok(Some(RuleTable { id, ipv6, outcomes, use_routes }))
         };
-        counter("next_hop_packets")?;
-        counter("reasons")?;
+        counter(object::NEXT_HOP_PACKETS)?;
+        counter(object::REASONS)?;
         Ok(Program {
-            receive: action_of(pipeline, ports, "ports", "receive_for_kernel", &[48, 32, 1, 1, 1, 2])?,
-            forward: action_of(pipeline, next_hops, "next_hops", "forward", &[9, 48, 48, 16])?,
-            resolve: action_of(pipeline, next_hops, "next_hops", "resolve", &[])?,
-            r#use: action_of(pipeline, groups, "groups", "use", &[16])?,
-            route_counters: counter("route_packets")?,
+            receive: action_of(pipeline, ports, table::PORTS, action::RECEIVE_FOR_KERNEL, &[48, 32, 1, 1, 1, 2])?,
+            forward: action_of(pipeline, next_hops, table::NEXT_HOPS, action::FORWARD, &[9, 48, 48, 16])?,
+            resolve: action_of(pipeline, next_hops, table::NEXT_HOPS, action::RESOLVE, &[])?,
+            r#use: action_of(pipeline, groups, table::GROUPS, action::USE, &[16])?,
+            route_counters: counter(object::ROUTE_PACKETS)?,
             ipv4,
             ipv6,
             ports,
             next_hops,
             groups,
-            redirects: optional("redirects", &[9, 48], "redirect", &[])?,
-            martians: optional("martians_ipv4", &[32], "end", &[8])?,
-            sources: match optional("sources_ipv4", &[32], "reached_by", &[21])? {
+            redirects: optional(table::REDIRECTS, &[9, 48], action::REDIRECT, &[])?,
+            martians: optional(table::MARTIANS_IPV4, &[32], action::END, &[8])?,
+            sources: match optional(table::SOURCES_IPV4, &[32], action::REACHED_BY, &[21])? {
                 Some((table, reached_by)) => {
-                    let nowhere = action_of(pipeline, table, "sources_ipv4", "nowhere", &[])?;
+                    let nowhere = action_of(pipeline, table, table::SOURCES_IPV4, action::NOWHERE, &[])?;
                     Some(SourceTable { table, reached_by, nowhere })
                 }
                 None => None,
             },
-            rules: [rules("rules_ipv4", &[32, 32, 21, 8, 8], false)?, rules("rules_ipv6", &[128, 128, 21, 8], true)?],
-            vlans: match optional("vlans", &[9, 12], "receive_tagged", &[1, 1, 1, 2, 16, 1])? {
+            rules: [
+                rules(table::RULES_IPV4, &[32, 32, 21, 8, 8], false)?,
+                rules(table::RULES_IPV6, &[128, 128, 21, 8], true)?,
+            ],
+            vlans: match optional(table::VLANS, &[9, 12], action::RECEIVE_TAGGED, &[1, 1, 1, 2, 16, 1])? {
                 Some((table, receive)) => Some(VlanTable {
                     table,
                     receive,
-                    ignore: action_of(pipeline, table, "vlans", "unknown_port", &[])?,
-                    forward: action_of(pipeline, next_hops, "next_hops", "forward_tagged", &[9, 12, 48, 48, 16])?,
+                    ignore: action_of(pipeline, table, table::VLANS, action::UNKNOWN_PORT, &[])?,
+                    forward: action_of(
+                        pipeline,
+                        next_hops,
+                        table::NEXT_HOPS,
+                        action::FORWARD_TAGGED,
+                        &[9, 12, 48, 48, 16],
+                    )?,
                 }),
                 None => None,
             },
-            vrfs: match ["vrf_routes_ipv4", "vrf_routes_ipv6"].map(|name| pipeline.table_by_name(name)) {
+            vrfs: match [table::VRF_ROUTES_IPV4, table::VRF_ROUTES_IPV6].map(|name| pipeline.table_by_name(name)) {
                 [None, None] => None,
                 _ => Some(VrfTables {
                     routes: [
-                        self::routes(pipeline, "vrf_routes_ipv4", &[16, 32], RULE_ACTIONS)?,
-                        self::routes(pipeline, "vrf_routes_ipv6", &[16, 128], RULE_ACTIONS)?,
+                        self::routes(pipeline, table::VRF_ROUTES_IPV4, &[16, 32], RULE_ACTIONS)?,
+                        self::routes(pipeline, table::VRF_ROUTES_IPV6, &[16, 128], RULE_ACTIONS)?,
                     ],
-                    receive: action_of(pipeline, ports, "ports", "receive_in_vrf", &[48, 32, 1, 1, 1, 16, 1])?,
+                    receive: action_of(
+                        pipeline,
+                        ports,
+                        table::PORTS,
+                        action::RECEIVE_IN_VRF,
+                        &[48, 32, 1, 1, 1, 16, 1],
+                    )?,
                 }),
             },
             control,
@@ -461,7 +461,7 @@ impl Program {
 }
 
 /// Actions of tables that come behind `routes_ipv4` and `routes_ipv6`.
-const RULE_ACTIONS: [&str; 2] = ["rule_via", "rule_multipath"];
+const RULE_ACTIONS: [&str; 2] = [action::RULE_VIA, action::RULE_MULTIPATH];
 
 /// A table of routes, by the names of its actions. The last key is the destination.
 fn routes(
@@ -474,7 +474,7 @@ fn routes(
     keys(pipeline, id, name, bits)?;
     let action = |action, parameters| action_of(pipeline, id, name, action, parameters);
     let [via, multipath] = actions.map(|name| action(name, &[16, 32]));
-    let outcomes = Outcomes { via: via?, multipath: multipath?, end: action("end", &[8])? };
+    let outcomes = Outcomes { via: via?, multipath: multipath?, end: action(action::END, &[8])? };
     Ok(Some(RouteTable { id, bits: bits.last().copied().unwrap_or(0), outcomes }))
 }
 
@@ -517,23 +517,6 @@ mod tests {
     use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, Verdict};
 
     use super::*;
-
-    #[test]
-    fn the_reasons_are_those_of_the_program() {
-        let reasons = reasons();
-        assert_eq!(reasons[0], (0, "FORWARDED"));
-        assert_eq!(reasons.last(), Some(&(46, "POLICY")));
-        for (reason, name) in [
-            (Reason::Blackhole, "BLACKHOLE"),
-            (Reason::Local, "LOCAL"),
-            (Reason::NoRoute, "NO_ROUTE"),
-            (Reason::Unresolved, "UNRESOLVED"),
-            (Reason::KernelRoute, "KERNEL_ROUTE"),
-            (Reason::Policy, "POLICY"),
-        ] {
-            assert!(reasons.contains(&(reason as u8, name)), "{name}");
-        }
-    }
 
     const MAC: [u8; 6] = [2, 0, 0, 0, 1, 1];
 

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
 
 use hopwright_ir::{Action, ExternKind, Key, MatchForm, Pipeline, Table};
 use hopwright_sema::hir::{Enum, Struct, Type, TypedProgram};
@@ -22,6 +24,16 @@ pub fn bindings(name: &str, text: &str, options: &Options) -> String {
     let (Some(pipeline), Some(typed)) = (compiled.pipeline, compiled.typed) else { panic!("{report}") };
     // The syntax tree has the program's named constants.
     generate(&hopwright_syntax::parse_text(&mut SourceMap::new(), name, text, options).0, &typed, &pipeline)
+}
+
+/// Writes the bindings of a program for `include!(concat!(env!("OUT_DIR"), "/MODULE.rs"))`. For build scripts.
+///
+/// # Panics
+/// As [`bindings`], or if it is called elsewhere.
+pub fn write_bindings(module: &str, name: &str, text: &str, options: &Options) {
+    let out = env::var_os("OUT_DIR").expect("cargo sets it");
+    let file = Path::new(&out).join(module).with_extension("rs");
+    fs::write(file, bindings(name, text, options)).expect("the output can be written");
 }
 
 fn generate(program: &Program, typed: &TypedProgram, pipeline: &Pipeline) -> String {

@@ -5,7 +5,7 @@ mod bindings;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use bindings::bindings;
+pub use bindings::{bindings, write_bindings};
 use hopwright_ir::hash_object::HashObject;
 use hopwright_ir::{Pipeline, verify};
 pub use hopwright_lower::Hashes;
@@ -223,17 +223,4 @@ fn check((program, mut diagnostics): (Program, Diagnostics), name: &str, sources
 pub fn in_memory(files: &[(&str, &str)]) -> Options {
     let embedded = files.iter().map(|(name, text)| (name.to_string(), (*text).into())).collect();
     Options { embedded, no_disk: true, ..Options::default() }
-}
-
-/// Numbers and names of constants in a text with lines `NAME = NUMBER`, in which programs list why they drop or punt packets.
-pub fn numbered_names(text: &'static str) -> Vec<(u8, &'static str)> {
-    let value = |line: &'static str| {
-        let (name, rest) = line.split_once('=')?;
-        let digits = rest.trim_start();
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-        let name = name.trim();
-        let upper = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-        Some((digits[..end].parse().ok()?, name)).filter(|_| upper)
-    };
-    text.lines().filter_map(value).collect()
 }

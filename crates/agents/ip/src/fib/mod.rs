@@ -289,15 +289,13 @@ impl Fib {
         }));
         state.groups.extend(self.hops.groups().map(|(id, hops)| show::Group { id, next_hops: hops.to_vec() }));
         state.route_count = self.installed.len();
-        let reasons = program::reasons();
-        let name = |number: u8| reasons.iter().find(|(n, _)| *n == number).map_or("?", |(_, name)| *name);
         state.reasons.extend(program::reason_counts(&self.program.control));
         if routes {
             let does = |installed: &Installed| match installed {
                 Installed::Via { hop, .. } => format!("next hop {hop}"),
                 Installed::Multipath { group, .. } => format!("group {group}"),
                 Installed::End(Reason::Blackhole) => "dropped: BLACKHOLE".into(),
-                Installed::End(reason) => format!("punted: {}", name(*reason as u8)),
+                Installed::End(reason) => format!("punted: {}", reason.name()),
             };
             let mut all: Vec<_> = self.installed.iter().collect();
             all.sort_unstable_by_key(|((table, prefix), _)| (*table, prefix.address, prefix.length));
