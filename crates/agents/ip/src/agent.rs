@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use hopwright_agent::{Environment, Succession};
-use hopwright_dataplane::wait::{self, Wakeup};
-use hopwright_dataplane::{ControlError, Tenant};
-use hopwright_host::namespace::{Namespace, NamespaceError};
+use hopwright_dataplane::{Tenant, wait};
+use hopwright_host::namespace::Namespace;
 use hopwright_host::netlink::Netlink;
-use hopwright_ports::DeviceError;
 
 use crate::carrier::{Carriers, SharedFib};
 use crate::config::Config;
@@ -21,79 +18,13 @@ use crate::fib::Fib;
 use crate::mirror::Mirror;
 use crate::policy::Sources;
 use crate::ports;
-use crate::program::{self, Program, ProgramError};
+use crate::program::{self, Program};
 use crate::punt::{Exchange, Punting};
 use crate::show::{self, Asker};
+use crate::threads::{Counters, Error, Stop};
 
 /// Files that make a namespace's kernel a router.
 const FORWARDING: [&str; 2] = ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"];
-
-/// Why the agent does not start.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
-pub enum Error {
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    #[error("the program's tables: {0}")]
-    Tables(#[from] ControlError),
-    #[error(transparent)]
-    Namespace(#[from] NamespaceError),
-    #[error("there is no device {0}")]
-    UnknownDevice(String),
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    #[error("TAP device: {0}")]
-    Tap(#[source] io::Error),
-    #[error("netlink: {0}")]
-    Netlink(#[source] io::Error),
-    #[error("no thread: {0}")]
-    Thread(#[source] io::Error),
-}
-
-/// Tells threads to stop.
-pub(crate) struct Stop {
-    requested: AtomicBool,
-    wakeup: Wakeup,
-}
-
-impl Stop {
-    fn new() -> io::Result<Stop> {
-        Ok(Stop { requested: AtomicBool::new(false), wakeup: Wakeup::new()? })
-    }
-
-    pub(crate) fn requested(&self) -> bool {
-        self.requested.load(Acquire)
-    }
-
-    /// Readable from then on.
-    pub(crate) fn fd(&self) -> RawFd {
-        self.wakeup.as_raw_fd()
-    }
-
-    fn request(&self) {
-        self.requested.store(true, Release);
-        self.wakeup.notify();
-    }
-}
-
-/// What the threads count.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub to_kernel: AtomicU64,
-    pub to_kernel_lost: AtomicU64,
-    pub from_kernel: AtomicU64,
-    pub from_kernel_lost: AtomicU64,
-    pub routes: AtomicU64,
-    pub next_hops: AtomicU64,
-    pub groups: AtomicU64,
-    pub changes: AtomicU64,
-    pub refused: AtomicU64,
-    pub reloads: AtomicU64,
-    pub overruns: AtomicU64,
-    pub undecoded: AtomicU64,
-    pub probes: AtomicU64,
-    pub punted: AtomicU64,
-}
 
 /// The agent's counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use std::time::Duration;
 use hopwright_dataplane::wait::{PollSet, Wakeup};
 use hopwright_host::netlink::Netlink;
 
-use crate::agent::Stop;
 use crate::fib::Fib;
+use crate::threads::Stop;
 
 /// How long whoever is not urgent waits before it looks again.
 const GIVE_WAY: Duration = Duration::from_micros(50);

@@ -20,8 +20,10 @@ mod ports;
 pub mod program;
 mod punt;
 pub mod show;
+mod threads;
 
-pub use agent::{Agent, Counts, Error};
+pub use agent::{Agent, Counts};
 pub use config::Config;
 pub use kind::KIND;
 pub use policy::{Packets, Punted};
+pub use threads::Error;

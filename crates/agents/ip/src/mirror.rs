@@ -12,14 +12,14 @@ use hopwright_dataplane::ControlError;
 use hopwright_dataplane::wait::{PollSet, Wakeup};
 use hopwright_host::netlink::{Changes, Neighbour, Netlink, Prefix};
 
-use crate::agent::{Counters, Error, Stop};
 use crate::carrier::SharedFib;
 use crate::fib::next_hops::{HopKey, packets};
-use crate::fib::{Destination, Incomplete, Interfaces, RoutingTable, View};
-use crate::policy::{Policy, Punted, Sources};
+use crate::fib::{Destination, Interfaces, View};
+use crate::policy::{Incomplete, Policy, Punted, RoutingTable, Sources};
 use crate::ports::{self, Port};
 use crate::program::{Interface, Vrf};
 use crate::show::{Request, RouterState};
+use crate::threads::{Counters, Error, Stop};
 
 /// How often next hops are looked after.
 const UPKEEP: Duration = Duration::from_secs(1);

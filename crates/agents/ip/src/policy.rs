@@ -12,7 +12,6 @@ use hopwright_host::netfilter::{Family, Netfilter};
 use hopwright_host::netlink::{Device, Netlink, Prefix, Rule, RuleAction};
 use serde::{Deserialize, Serialize};
 
-use crate::fib::{Incomplete, RoutingTable};
 use crate::program::{ALL_INTERFACE_BITS, Interface, Kernel, Selector, Tables};
 
 /// Tables (`RT_TABLE_*` in linux/rtnetlink.h).
@@ -26,6 +25,26 @@ const MIN_IPV6_MTU: u32 = 1280;
 const DEFAULT_RULES: usize = 3;
 /// Bits of the IPv4 type of service that rules look at (`IPTOS_RT_MASK`).
 const ROUTING_TOS: u8 = 0x1c;
+
+/// Routing tables: that of a VRF, or the local and the main table, which are one here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum RoutingTable {
+    Main,
+    /// The kernel's number of the table.
+    Vrf(u32),
+}
+
+/// The routes of a table for IPv4, or for IPv6 if this is true.
+pub(crate) type Routes = (RoutingTable, bool);
+
+/// What the program's tables have no room for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Incomplete {
+    /// Some of these routes have no entry, so that packets would meet others.
+    pub routes: BTreeSet<Routes>,
+    /// Some of the router's own addresses are not in the table of sources that are not forwarded.
+    pub own: bool,
+}
 
 /// Which packets are the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -8,9 +8,9 @@ use hopwright_host::namespace::Namespace;
 use hopwright_host::netlink::{Device, Netlink};
 use hopwright_ports::{Carrier, Tap};
 
-use crate::agent::Error;
 use crate::config::Config;
 use crate::program::Interface;
+use crate::threads::Error;
 
 /// A port as the mirror sees it.
 #[derive(Debug)]

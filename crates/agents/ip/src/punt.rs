@@ -12,8 +12,8 @@ use hopwright_dataplane::wait::{PollSet, Wakeup};
 use hopwright_dataplane::{CpuQueue, Injector, Tenant};
 use hopwright_ports::Tap;
 
-use crate::agent::{Counters, Stop};
 use crate::program::PACKET_IN_BYTES;
+use crate::threads::{Counters, Stop};
 
 /// Packets taken from one queue or device before the next has its turn.
 const BURST: usize = 64;

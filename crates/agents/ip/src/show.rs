@@ -13,8 +13,8 @@ use std::time::Duration;
 use hopwright_dataplane::wait::{PollSet, Wakeup};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Stop;
 use crate::policy::{Packets, Punted};
+use crate::threads::Stop;
 
 /// Where routers answer.
 const FOLDER: &str = "/run/hopwright";

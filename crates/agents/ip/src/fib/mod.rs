@@ -17,15 +17,15 @@ use hopwright_host::netlink::{Forwarding, Prefix, RouteKind};
 use hopwright_ir::{ActionCall, MatchValue, TableEntry};
 use num_bigint::BigUint;
 
-use crate::agent::Counters;
+use crate::policy::RoutingTable;
 use crate::program::{self, Interface, Kernel, Outcomes, Program, Reached, Reason, RouteTable, Vrf};
 use crate::show::{self, RouterState};
+use crate::threads::Counters;
 pub(crate) use next_hops::exact;
 use next_hops::{HopKey, NextHops, Numbers};
-pub(crate) use refused::Incomplete;
 use refused::{Refused, Short};
 use rules::Rules;
-pub(crate) use view::{Destination, Interfaces, RoutingTable, View};
+pub(crate) use view::{Destination, Interfaces, View};
 
 /// Prefixes whose entries are the program's own: loopback, link-local unicast and multicast addresses. The kernel has
 /// such routes on every link.

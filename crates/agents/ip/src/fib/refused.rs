@@ -1,15 +1,13 @@
 //! Destinations for which the program's tables have no room. Their packets are the kernel's.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use hopwright_dataplane::ControlError;
 use hopwright_host::netlink::Prefix;
 use hopwright_ir::TableId;
 
-use super::{Destination, Fib, RoutingTable};
-
-/// The routes of a table for IPv4, or for IPv6 if this is true.
-pub(crate) type Routes = (RoutingTable, bool);
+use super::{Destination, Fib};
+use crate::policy::{Incomplete, Routes, RoutingTable};
 
 /// How many destinations of each kind are tried again at a time.
 const TRIES: usize = 4096;
@@ -27,15 +25,6 @@ impl From<ControlError> for Short {
     fn from(error: ControlError) -> Short {
         Short::Absent(error)
     }
-}
-
-/// What the program's tables have no room for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Incomplete {
-    /// Some of these routes have no entry, so that packets would meet others.
-    pub routes: BTreeSet<Routes>,
-    /// Some of the router's own addresses are not in the table of sources that are not forwarded.
-    pub own: bool,
 }
 
 /// Destinations in the order of their last tries.

@@ -6,15 +6,8 @@ use std::net::IpAddr;
 use hopwright_host::netlink::{Forwarding, Neighbour, Netlink, Prefix, RouteKind};
 
 use super::next_hops::HopKey;
+use crate::policy::RoutingTable;
 use crate::program::{Forward, Interface, Reached};
-
-/// Routing tables: that of a VRF, or the local and the main table, which are one here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum RoutingTable {
-    Main,
-    /// The kernel's number of the table.
-    Vrf(u32),
-}
 
 /// Destinations of a table.
 pub(crate) type Destination = (RoutingTable, Prefix);
