@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::cipher::Cipher;
 use crate::drkey;
 use crate::key::Key;
-use crate::packet::{Host, IsdAs, Level};
+use crate::packet::{Host, IsdAs, Level, ParseError};
 use crate::path::{BeaconHop, Path, PathSegment};
 use crate::router::Relation;
 use crate::source::Keys;
@@ -104,7 +104,7 @@ impl Network {
         let mut ases = BTreeMap::new();
         for one in &file.r#as {
             let wrong = |wrong: String| NetworkError::As { ia: one.ia.clone(), wrong };
-            let ia: IsdAs = one.ia.parse().map_err(wrong)?;
+            let ia: IsdAs = one.ia.parse().map_err(|e: ParseError| wrong(e.to_string()))?;
             if ases.insert(ia, As::read(one).map_err(wrong)?).is_some() {
                 return Err(wrong("is described twice".into()));
             }
@@ -285,7 +285,8 @@ impl As {
         let mut links = Vec::new();
         for (relation, neighbours) in [(Relation::Parent, &file.parents), (Relation::Child, &file.children)] {
             for (interface, neighbour) in neighbours {
-                links.push((number(interface)?, relation, neighbour.parse()?));
+                let neighbour = neighbour.parse().map_err(|e: ParseError| e.to_string())?;
+                links.push((number(interface)?, relation, neighbour));
             }
         }
         let mut hosts = Vec::new();
@@ -300,7 +301,7 @@ impl As {
         Ok(As {
             hop_key: key("hop_key", &file.hop_key)?,
             drkey_secret: key("drkey_secret", &file.drkey_secret)?,
-            min_level: Level::try_from(file.min_level)?,
+            min_level: Level::try_from(file.min_level).map_err(|e| e.to_string())?,
             suppress_duplicates: file.suppress_duplicates,
             links,
             hosts,

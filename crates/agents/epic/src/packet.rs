@@ -27,11 +27,22 @@ impl fmt::Display for IsdAs {
     }
 }
 
-impl FromStr for IsdAs {
-    type Err = String;
+/// A text or number that means nothing here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// It is no AS.
+    #[error("`{0}` is no ISD-AS like 1-ff00:0:110")]
+    IsdAs(String),
+    /// It is no [`Level`].
+    #[error("level {0}: there are 0 to 3")]
+    Level(u8),
+}
 
-    fn from_str(text: &str) -> Result<IsdAs, String> {
-        let wrong = || format!("`{text}` is no ISD-AS like 1-ff00:0:110");
+impl FromStr for IsdAs {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<IsdAs, ParseError> {
+        let wrong = || ParseError::IsdAs(text.into());
         let (isd, number) = text.split_once('-').ok_or_else(wrong)?;
         let isd: u16 = isd.parse().map_err(|_| wrong())?;
         let parts: Vec<u16> =
@@ -79,10 +90,10 @@ impl Level {
 }
 
 impl TryFrom<u8> for Level {
-    type Error = String;
+    type Error = ParseError;
 
-    fn try_from(number: u8) -> Result<Level, String> {
-        Level::ALL.get(usize::from(number)).copied().ok_or_else(|| format!("level {number}: there are 0 to 3"))
+    fn try_from(number: u8) -> Result<Level, ParseError> {
+        Level::ALL.get(usize::from(number)).copied().ok_or(ParseError::Level(number))
     }
 }
 

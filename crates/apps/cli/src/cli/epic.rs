@@ -85,5 +85,5 @@ pub(crate) struct EpicReceiveArgs {
 fn endpoint(text: &str) -> Result<Endpoint, String> {
     let parts = text.split_once(',').ok_or("expected ISD-AS,ADDRESS, for example 1-ff00:0:110,10.0.0.1")?;
     let address = parts.1.parse().map_err(|_| format!("`{}` is no IP address", parts.1))?;
-    Ok((parts.0.parse::<IsdAs>()?, Host(address)))
+    Ok((parts.0.parse::<IsdAs>().map_err(|e| e.to_string())?, Host(address)))
 }

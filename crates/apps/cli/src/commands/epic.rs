@@ -116,7 +116,7 @@ fn seal(
 
 fn send(args: &EpicSendArgs) -> Result<(), Failure> {
     let network = read(&args.host.network)?;
-    let level = Level::try_from(args.level).map_err(Failure::message)?;
+    let level = Level::try_from(args.level)?;
     let (src, dst) = (args.host.host, args.to);
     let keys = network.keys(src, dst)?;
     let mut device = Device::open(&args.host)?;

@@ -54,8 +54,7 @@ struct Case {
 
 /// Measures.
 pub(crate) fn run_benchmark(args: &BenchEpicArgs) -> Result<(), Failure> {
-    let levels: Vec<Level> =
-        args.level.iter().map(|&n| Level::try_from(n)).collect::<Result<_, _>>().map_err(Failure::message)?;
+    let levels: Vec<Level> = args.level.iter().map(|&n| Level::try_from(n)).collect::<Result<_, _>>()?;
     if let Some(wrong) = args.hops.iter().find(|hops| !(1..=64).contains(*hops)) {
         return Err(Failure::message(format!("{wrong} hop fields: a path has 1 to 64")));
     }
