@@ -10,8 +10,8 @@ use hopwright_stf::script::{self, ActionSpec, Add, MatchSpec, TextError};
 use crate::{ControlError, FieldValue, Number};
 
 /// A value of a key or parameter: from a number, an address, or a text such as `"0x1f"`, `"10.0.0.1"`, `"2001:db8::1"` and
-/// `"02:00:00:00:00:01"`. It must fit the width that the program gives the field.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// `"02:00:00:00:00:01"`. It must fit the width that the program gives the field. A text equals its number.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Value {
     /// A number.
@@ -23,8 +23,8 @@ pub enum Value {
 /// What a key of an entry matches: from a value, which it equals, or from a text such as `"0x800"`, `"10.0.0.0/8"`, `"0x1200&&&0xff00"`,
 /// `"0x12**"`, `"1..5"` and `"*"`, or made by a function. A text without a mask is a value, too: `"0x800"` is `0x800` in every bit of the
 /// key, unlike in [`Control::configure`](crate::Control::configure), where a `ternary` key is compared with a hexadecimal number only where
-/// that has digits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// that has digits. A text equals what it stands for.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Match {
     /// This value.
@@ -72,7 +72,8 @@ impl Match {
 /// (`ipv4_lpm`; `dst` for `hdr.ipv4.dst`). Keys may be left out, which then match anything, unless they are exact: an `lpm` key that is
 /// left out is the prefix of length 0. Bits that a prefix or mask excludes must be zeros.
 ///
-/// Entries are equal if they are written alike: one that was read from a table has whole names and numbers.
+/// Entries are equal if they have the same names, and values that are the same as numbers: one that was read from a table has whole names
+/// and numbers.
 ///
 /// As text an entry is what follows `add` in a line of [`Control::configure`](crate::Control::configure), without keys that match
 /// anything: `MyIngress.ipv4_lpm hdr.ipv4.dst:10.0.0.0/8 MyIngress.forward(port:3)`. Addresses are shown as they were given. Entries that were
@@ -248,6 +249,38 @@ fn quoted(name: &str) -> String {
         false => format!("\"{name}\""),
     }
 }
+
+/// Texts without meaning are compared as they are.
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        match (number(self), number(other)) {
+            (Ok(this), Ok(that)) => this == that,
+            (Err(_), Err(_)) => self.to_string() == other.to_string(),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Value {}
+
+impl PartialEq for Match {
+    fn eq(&self, other: &Match) -> bool {
+        // Without the forms in which numbers were written, but for digits that are left open.
+        let numbers = |spec| match spec {
+            MatchSpec::Number(value) => (0, value.value, value.mask),
+            MatchSpec::Prefix(value, bits) => (1, value.value, Some(bits.into())),
+            MatchSpec::Mask(value, mask) => (2, value.value, Some(mask.value)),
+            MatchSpec::Range(low, high) => (3, low.value, Some(high.value)),
+        };
+        match (spec(self), spec(other)) {
+            (Ok(this), Ok(that)) => this.map(numbers) == that.map(numbers),
+            (Err(_), Err(_)) => self.text(None) == other.text(None),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Match {}
 
 impl Match {
     /// As scripts have it; `None` for anything.

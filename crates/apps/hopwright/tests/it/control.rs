@@ -357,6 +357,15 @@ fn entries_have_a_text_that_scripts_read() {
     assert_eq!(read(second.control()), texts);
     let all: Vec<Entry> = first.control().entries("I.one.rules").unwrap();
     assert_eq!(second.control().entries("I.one.rules").unwrap(), all);
+    // Addresses that were given as text are the numbers that are read.
+    let route = |value: &str| {
+        let to = Entry::new("I.one.routes", "I.one.to").key("h.ip.v4", value);
+        to.param("port", 3).param("hop", Ipv4Addr::new(10, 0, 0, 1)).param("mac", [2, 0, 0, 0, 0, 1])
+    };
+    let read = first.control().entries("I.one.routes").unwrap();
+    assert_eq!(read, [route("10.0.0.0/8")]);
+    assert_ne!(read, [route("10.0.0.0/9")]);
+    assert_ne!(read, [route("10.0.0.0/8").param("hop", "10.0.0.x")]);
     // As it was made, with names and texts of its own; what matches anything is left out.
     let made =
         Entry::new("acl", "drop").key("kind", Match::Any).key("value", "0x12").key("mask", Match::mask(16, 0xf0));
