@@ -5,20 +5,22 @@ use std::sync::Arc;
 
 use hopwright_dataplane::{BuildError, VirtualDataPlane};
 use hopwright_ir::Pipeline;
-use hopwright_offload::{BoardDesign, CompiledSimulation, OffloadError, SimulatedDesign};
+use hopwright_offload::{BoardDesign, OffloadError, SimulatedDesign};
 use hopwright_rtl::{Board, Refusal, Target};
-use hopwright_stf::Engine;
 use hopwright_syntax::{Diagnostic, render};
 
 use crate::cli::rtl::DeviceArgs;
 use crate::compile::{color, refused};
-use crate::engine::{Maker, one_by_one};
 use crate::failure::Failure;
+
+/// What simulations stand for.
+pub(crate) fn default_target() -> Target {
+    Target::by_name(hopwright_offload::DEFAULT_TARGET).expect("the default is a target")
+}
 
 /// A data plane whose program runs as simulated hardware.
 pub(crate) fn simulated(pipeline: &Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, OffloadError> {
-    let target = Target::by_name(hopwright_offload::DEFAULT_TARGET).expect("the default is a target");
-    hopwright_offload::simulated(pipeline, &target)
+    hopwright_offload::simulated(pipeline, &default_target())
 }
 
 /// The same; what is refused is one error.
@@ -28,8 +30,7 @@ pub(crate) fn hardware(pipeline: &Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>
 
 /// A simulated chip with this program.
 pub(crate) fn chip(pipeline: &Arc<Pipeline>) -> Result<SimulatedDesign, BuildError> {
-    let target = Target::by_name(hopwright_offload::DEFAULT_TARGET).expect("the default is a target");
-    SimulatedDesign::start(pipeline, &target, None).map_err(|error| match error {
+    SimulatedDesign::start(pipeline, &default_target(), None).map_err(|error| match error {
         OffloadError::Build(error) => error,
         OffloadError::Refused(refusals) => {
             let reports: Vec<String> = refusals.iter().map(|r| r.report(&pipeline.sources)).collect();
@@ -37,22 +38,6 @@ pub(crate) fn chip(pipeline: &Arc<Pipeline>) -> Result<SimulatedDesign, BuildErr
         }
         other => BuildError::Program(other.to_string()),
     })
-}
-
-/// What starts simulations of a program, one after the other; it is compiled once.
-pub(crate) fn maker(pipeline: &Arc<Pipeline>) -> Result<Maker, Failure> {
-    let target = Target::by_name(hopwright_offload::DEFAULT_TARGET).expect("the default is a target");
-    let failed = |pipeline: &Arc<Pipeline>| {
-        let pipeline = pipeline.clone();
-        move |error: OffloadError| not_offloaded(&pipeline, &error)
-    };
-    let compiled = CompiledSimulation::of(pipeline, &target).map_err(failed(pipeline))?;
-    let pipeline = pipeline.clone();
-    Ok(Box::new(move || -> Result<Box<dyn Engine>, Failure> {
-        let design = compiled.start(&pipeline).map_err(failed(&pipeline))?;
-        let vdp = VirtualDataPlane::offloaded(pipeline.clone(), Box::new(design)).map_err(Failure::message)?;
-        Ok(Box::new(one_by_one(vdp)?))
-    }))
 }
 
 /// A data plane whose program a board runs.

@@ -84,7 +84,10 @@ fn run(command: Command, logging: Logging) -> Result<(), Failure> {
         Command::P4info(args) => commands::p4info::run(&args),
         #[cfg(feature = "p4runtime")]
         Command::Bundle(args) => commands::p4info::bundle(&args),
-        Command::Stf(args) => commands::stf::run(&args),
+        Command::Stf(args) => match &args.counterexample {
+            Some(folder) => commands::counterexample::find(&args, folder),
+            None => commands::stf::run(&args),
+        },
         #[cfg(feature = "testgen")]
         Command::Testgen(args) => commands::testgen::run(&args),
         Command::Run(args) => commands::run::run(&args),

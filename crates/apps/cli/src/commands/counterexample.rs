@@ -4,7 +4,11 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "rtl")]
+use hopwright_dataplane::VirtualDataPlane;
 use hopwright_ir::Pipeline;
+#[cfg(feature = "rtl")]
+use hopwright_offload::CompiledSimulation;
 use hopwright_stf::Engine;
 use hopwright_stf::counterexample::{difference, reduce};
 
@@ -68,9 +72,21 @@ fn maker(args: &StfArgs, pipeline: &Arc<Pipeline>) -> Result<Maker, Failure> {
         #[cfg(feature = "jit")]
         TestEngine::Jit => EngineChoice::Jit,
         #[cfg(feature = "rtl")]
-        TestEngine::Rtl => return hardware::maker(&pipeline),
+        TestEngine::Rtl => return simulations(pipeline),
     };
     Ok(Box::new(move || -> Result<Box<dyn Engine>, Failure> {
         Ok(Box::new(one_by_one(data_plane(&pipeline, engine)?)?))
+    }))
+}
+
+/// What starts simulations of a program, one after the other; it is compiled once.
+#[cfg(feature = "rtl")]
+fn simulations(pipeline: Arc<Pipeline>) -> Result<Maker, Failure> {
+    let compiled = CompiledSimulation::of(&pipeline, &hardware::default_target());
+    let compiled = compiled.map_err(|error| hardware::not_offloaded(&pipeline, &error))?;
+    Ok(Box::new(move || -> Result<Box<dyn Engine>, Failure> {
+        let design = compiled.start(&pipeline).map_err(|error| hardware::not_offloaded(&pipeline, &error))?;
+        let vdp = VirtualDataPlane::offloaded(pipeline.clone(), Box::new(design)).map_err(Failure::message)?;
+        Ok(Box::new(one_by_one(vdp)?))
     }))
 }

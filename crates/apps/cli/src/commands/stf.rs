@@ -7,15 +7,12 @@ use hopwright_stf::script::{Command, Script};
 use hopwright_stf::{Engine, Report};
 
 use crate::cli::StfArgs;
-use crate::commands::{counterexample, coverage};
+use crate::commands::coverage;
 use crate::engine;
 use crate::failure::Failure;
 
 /// Runs packet tests.
 pub(crate) fn run(args: &StfArgs) -> Result<(), Failure> {
-    if let Some(folder) = &args.counterexample {
-        return counterexample::find(args, folder);
-    }
     let mut reached: Option<Coverage> = None;
     let mut passed = true;
     for test in &args.tests {
