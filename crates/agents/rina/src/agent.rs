@@ -13,19 +13,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use hopwright_dataplane::wait::{self, PollSet, Wakeup};
-use hopwright_dataplane::{
-    BuildError, Control, ControlError, Switch, SwitchBuilder, SwitchError, VirtualDataPlane, Worker,
-};
+use hopwright_dataplane::{Control, Switch, SwitchBuilder, VirtualDataPlane, Worker};
 use hopwright_host::http::{self, Listener, LogLevel, Server};
 use hopwright_host::netlink::{Neighbour, Netlink};
 use hopwright_host::service_manager::ServiceManager;
-use hopwright_ports::opener::OpenerError;
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 use sha2::{Digest, Sha256};
 
 use crate::applications::Applications;
 use crate::border_tables::BorderTables;
-use crate::config::{Config, ConfigError, Link};
+use crate::config::{Config, Link};
+use crate::error::AgentError;
 use crate::frames::{self, ARP_TYPE, Carries, Protection, RINA_TYPE, Shim};
 use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY, Settings, Transmit};
 use crate::lower_flows::{LowerFlows, STATION};
@@ -33,7 +31,7 @@ use crate::neighbour::{BROADCAST, Mac};
 use crate::plain::arp;
 use crate::plane::Plane;
 use crate::program::{CPU_PORT, Kind, PACKET_IN_BYTES, URGENT_CPU_PORT};
-use crate::status::{self, Status};
+use crate::status::{self, AgentCounts, Status};
 use crate::tables::{LinkKind, RouterLink, Tables};
 
 /// Bytes of the largest PDU with its VLAN tag.
@@ -49,40 +47,6 @@ const BURST: usize = 256;
 /// Frames of layer management that wait for room in the switch, at most.
 const MOST_WAITING: usize = 256;
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
-
-/// Why a router does not start, or has stopped.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
-pub enum AgentError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Program(#[from] BuildError),
-    #[error("the program's tables: {0}")]
-    Tables(#[from] ControlError),
-    #[error("netlink: {0}")]
-    Netlink(#[source] io::Error),
-    #[error("{0} has links over Ethernet and over UDP: a device has one kind")]
-    MixedDevice(String),
-    #[error("there is no device {0} with an Ethernet address")]
-    UnknownDevice(String),
-    #[error("{device} has an MTU of {mtu}: 1,500 at least are needed")]
-    SmallMtu { device: String, mtu: u32 },
-    #[error("{0}")]
-    Device(#[from] OpenerError),
-    #[error(transparent)]
-    Switch(#[from] SwitchError),
-    #[error("{}: {source}", path.display())]
-    Socket { path: PathBuf, source: io::Error },
-    #[error("metrics.address = \"{address}\": {source}")]
-    Metrics { address: String, source: io::Error },
-    #[error("no thread: {0}")]
-    Thread(#[source] io::Error),
-    #[error("a worker died")]
-    Worker,
-    #[error("what the switch elsewhere is to have: {0}")]
-    Replica(String),
-}
 
 /// A running router, for who watches it: its switch, and what makes its state as JSON.
 pub type Watch = (Arc<Switch>, Box<dyn Fn() -> Option<serde_json::Value> + Send + Sync>);
@@ -100,16 +64,6 @@ pub struct Orders {
     pub stats: Option<PathBuf>,
     /// Gets the router when it runs.
     pub watch: Option<Sender<Watch>>,
-}
-
-/// What the agent itself counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AgentCounts {
-    pub not_injected: u64,
-    /// PDUs that a flow of a DIF below had no room for: of layer management, and others.
-    pub no_room: [u64; 2],
-    pub table_writes: u64,
-    pub reloads: u64,
 }
 
 /// A switch with the devices of a configuration as ports, by their place there.

@@ -20,7 +20,7 @@
 //! | `tables` | the program's tables: whatever is written there |
 //! | `plane` | where the program runs: packets to and from it |
 //! | `applications` | the socket and its connections |
-//! | `agent` | threads, timers, CPU queues, frames |
+//! | `agent` | threads, timers, CPU queues, frames; `error`: why it ends |
 //! | `cdap`, `pdu` | message formats |
 //! | [`capture`] | frames of captures as text, and a dissector |
 
@@ -36,6 +36,7 @@ mod config;
 mod credential;
 mod dialect;
 mod efcp;
+mod error;
 mod fixture;
 mod flows;
 mod frames;
@@ -58,12 +59,13 @@ pub mod routing;
 mod status;
 mod tables;
 
-pub use agent::{AgentError, Orders, Router, Watch, run};
+pub use agent::{Orders, Router, Watch, run};
 pub use applications::{Answer, Cube, Request};
 pub use config::{Config, ConfigError, DEFAULT_SOCKET, IpcpConfig, Link, SAMPLE, SwitchConfig, SwitchPort};
 pub use credential::{Credential, CredentialError};
 pub use dialect::Dialect;
 pub use efcp::{Qos, congestion};
+pub use error::AgentError;
 pub use flows::{End, FlowEvent, FlowId};
 pub use frames::{Protection, Shim};
 pub use identity::{Identity, IdentityError};

@@ -15,8 +15,8 @@ use hopwright_dataplane::{Control, CpuQueue, Injector, Switch};
 use hopwright_p4runtime::client::{Controller, Mastership};
 use hopwright_p4runtime::{Failure, Program, Replica};
 
-use crate::agent::AgentError;
 use crate::config::{Config, SwitchConfig};
+use crate::error::AgentError;
 use crate::program::interior::object;
 use crate::program::{self, CPU_PORT, Kind};
 use crate::{border_tables, tables};

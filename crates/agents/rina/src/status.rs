@@ -13,7 +13,6 @@ use hopwright_host::http::{LogLevel, log_level_response};
 use hopwright_host::metrics::{CONTENT_TYPE, Text, write_process_metrics};
 use serde_json::{Value, json};
 
-use crate::agent::AgentCounts;
 use crate::config::Config;
 use crate::ipcp::Ipcp;
 use crate::program::{self, border, interior};
@@ -76,6 +75,16 @@ pub(crate) fn describe(ipcps: &[Ipcp], config: &Config) -> Value {
         })
     };
     Value::Array(ipcps.iter().enumerate().map(one).collect())
+}
+
+/// What the agent itself counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AgentCounts {
+    pub not_injected: u64,
+    /// PDUs that a flow of a DIF below had no room for: of layer management, and others.
+    pub no_room: [u64; 2],
+    pub table_writes: u64,
+    pub reloads: u64,
 }
 
 /// What the agent has published: its IPC processes, where it stands with a switch elsewhere, and counts.
