@@ -36,7 +36,7 @@ use crate::credential::{self, NONCE, Protection, SHARE, Share};
 use crate::identity::Proof;
 use crate::name::Name;
 pub(crate) use link_end::LinkEnd;
-pub(crate) use local::Local;
+pub(crate) use local::{Context, Local};
 use messages::{admission, auth, compare_routing, info, printable, response, start};
 
 /// An Ethernet address.
@@ -174,7 +174,7 @@ impl Neighbour {
     }
 
     /// Says in the log why enrollment is refused, of a neighbour or by the neighbour, but not again and again.
-    fn log_refusal(&mut self, local: &Local<'_>, of: Option<&Name>, reason: &str, now: Duration) {
+    fn log_refusal(&mut self, cx: &Context<'_>, of: Option<&Name>, reason: &str) {
         let reason = printable(reason);
         let line = match of {
             Some(name) => format!("enrollment of {name} refused: {reason}"),
@@ -183,11 +183,11 @@ impl Neighbour {
         // Anybody can have written a name, or the neighbour's reason.
         let what = if of.is_some() { reason } else { String::new() };
         let soon = |(before, at): &(String, Duration)| {
-            now.saturating_sub(*at) < if *before == what { LOGGED } else { LOGGED_ANYWAY }
+            cx.now.saturating_sub(*at) < if *before == what { LOGGED } else { LOGGED_ANYWAY }
         };
         if !self.refusal.as_ref().is_some_and(soon) {
-            tracing::warn!(dif = %local.dif, "{line}");
-            self.refusal = Some((what, now));
+            tracing::warn!(dif = %cx.local.dif, "{line}");
+            self.refusal = Some((what, cx.now));
         }
     }
 
@@ -208,30 +208,25 @@ impl Neighbour {
     }
 
     /// M_CONNECT. None if it makes no sense.
-    fn connect(
-        &mut self,
-        local: &Local<'_>,
-        from: Mac,
-        message: &Message,
-        now: Duration,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
+    fn connect(&mut self, cx: &mut Context<'_>, from: Mac, message: &Message) -> Option<()> {
         let initiator: Name = message.src_ap_name.as_deref()?.parse().ok()?;
         let share = auth(message)?;
         let initiator_nonce = *share.first_chunk::<NONCE>()?;
         let info: EnrollmentInfo = message.value().ok()?;
-        if message.dest_ap_name.as_deref() != Some(local.dif.as_str()) {
+        if message.dest_ap_name.as_deref() != Some(cx.local.dif.as_str()) {
             return None;
         }
         let refusal = match message.auth_mech? {
-            AUTH_X25519 if initiator == *local.name && local.address != 0 => {
+            AUTH_X25519 if initiator == *cx.local.name && cx.local.address != 0 => {
                 Some(("it has the name of this IPC process", "the neighbour has this name"))
             }
-            AUTH_X25519 if initiator == *local.name => return Some(()),
-            AUTH_X25519 if info.encryption.unwrap_or_default() != local.encryption => Some(match local.encryption {
-                true => ("it has no encryption", "the DIF has encryption = true"),
-                false => ("it has encryption", "the DIF has no encryption"),
-            }),
+            AUTH_X25519 if initiator == *cx.local.name => return Some(()),
+            AUTH_X25519 if info.encryption.unwrap_or_default() != cx.local.encryption => {
+                Some(match cx.local.encryption {
+                    true => ("it has no encryption", "the DIF has encryption = true"),
+                    false => ("it has encryption", "the DIF has no encryption"),
+                })
+            }
             AUTH_X25519 => None,
             AUTH_HMAC => Some((
                 "its version has no key agreement: update it",
@@ -240,36 +235,36 @@ impl Neighbour {
             _ => return None,
         };
         if let Some((here, there)) = refusal {
-            if self.may_respond(now) {
+            if self.may_respond(cx.now) {
                 self.counts.refused += 1;
-                self.log_refusal(local, Some(&initiator), here, now);
-                let refusal = response(local, &initiator_nonce, &[0; SHARE], Some(there));
-                out.push(Effect::Send(from, refusal.encode_to_vec()));
+                self.log_refusal(cx, Some(&initiator), here);
+                let refusal = response(cx.local, &initiator_nonce, &[0; SHARE], Some(there));
+                cx.out.push(Effect::Send(from, refusal.encode_to_vec()));
             }
             return Some(());
         }
         let initiator_share: Share = share.try_into().ok()?;
-        if local.address == 0 {
+        if cx.local.address == 0 {
             // Somebody is there who can have this IPC process enrol. An answer that is on its way is taken as well: M_CONNECT is sent again with
             // the same share.
-            if info.address.unwrap_or_default() != 0 && self.may_respond(now) {
+            if info.address.unwrap_or_default() != 0 && self.may_respond(cx.now) {
                 self.hurry();
             }
             return Some(());
         }
-        let mine = self.attempt.is_some() && info.address.unwrap_or_default() != 0 && initiator > *local.name;
-        if mine || !self.may_respond(now) {
+        let mine = self.attempt.is_some() && info.address.unwrap_or_default() != 0 && initiator > *cx.local.name;
+        if mine || !self.may_respond(cx.now) {
             return Some(());
         }
         let (pair, responder_share) = credential::share()?;
-        let handshake = local.handshake((&initiator, initiator_share), (local.name, responder_share));
-        let protection = handshake.responder(local.credential?, pair)?;
+        let handshake = cx.local.handshake((&initiator, initiator_share), (cx.local.name, responder_share));
+        let protection = handshake.responder(cx.local.credential?, pair)?;
         self.candidates.truncate(CANDIDATES - 1);
-        let (name, mac, since) = (initiator, from, now);
+        let (name, mac, since) = (initiator, from, cx.now);
         let refused = false;
         let candidate = Candidate { name, mac, since, initiator_share, responder_share, protection, refused };
         self.candidates.push_front(candidate);
-        out.push(Effect::Send(from, response(local, &initiator_nonce, &responder_share, None).encode_to_vec()));
+        cx.out.push(Effect::Send(from, response(cx.local, &initiator_nonce, &responder_share, None).encode_to_vec()));
         Some(())
     }
 
@@ -284,14 +279,7 @@ impl Neighbour {
     }
 
     /// M_CONNECT_R.
-    fn connected(
-        &mut self,
-        local: &Local<'_>,
-        from: Mac,
-        message: &Message,
-        now: Duration,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
+    fn connected(&mut self, cx: &mut Context<'_>, from: Mac, message: &Message) -> Option<()> {
         let (mine, theirs) = auth(message)?.split_first_chunk::<NONCE>()?;
         if self.attempt.as_ref().is_none_or(|attempt| credential::nonce_of(&attempt.share) != *mine) {
             return None;
@@ -299,69 +287,61 @@ impl Neighbour {
         if message.result.unwrap_or_default() != 0 {
             // Anybody can have written this: it ends no attempt.
             let reason = message.result_reason.as_deref().unwrap_or_default();
-            self.log_refusal(local, None, reason, now);
+            self.log_refusal(cx, None, reason);
             self.counts.refused += 1;
             return Some(());
         }
         let attempt = self.attempt.as_mut()?;
         let responder: Name = message.src_ap_name.as_deref()?.parse().ok()?;
-        if attempt.started.is_some() || responder == *local.name {
+        if attempt.started.is_some() || responder == *cx.local.name {
             return Some(());
         }
         if message.auth_mech != Some(AUTH_X25519) {
             return None;
         }
         let responder_share: Share = theirs.try_into().ok()?;
-        let handshake = local.handshake((local.name, attempt.share), (&responder, responder_share));
-        let mut protection = handshake.initiator(local.credential?, attempt.pair.take()?)?;
-        let proof = local.prove(&handshake, true);
-        out.push(Effect::Send(from, protection.protect(&start(local, &proof).encode_to_vec())));
+        let handshake = cx.local.handshake((cx.local.name, attempt.share), (&responder, responder_share));
+        let mut protection = handshake.initiator(cx.local.credential?, attempt.pair.take()?)?;
+        let proof = cx.local.prove(&handshake, true);
+        cx.out.push(Effect::Send(from, protection.protect(&start(cx.local, &proof).encode_to_vec())));
         let started = Started { name: responder, mac: from, protection, responder_share, proof };
-        (attempt.sent, attempt.tries, attempt.started) = (now, 1, Some(started));
+        (attempt.sent, attempt.tries, attempt.started) = (cx.now, 1, Some(started));
         Some(())
     }
 
-    fn receive_protected(
-        &mut self,
-        local: &Local<'_>,
-        from: Mac,
-        sdu: &[u8],
-        now: Duration,
-        admit: Admit<'_>,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
+    fn receive_protected(&mut self, cx: &mut Context<'_>, from: Mac, sdu: &[u8]) -> Option<()> {
         if let Some(session) = &mut self.session
             && let Some(message) = session.protection.open(sdu)
         {
-            (session.heard, session.mac) = (now, from);
+            (session.heard, session.mac) = (cx.now, from);
             let message = Message::parse(&message).ok()?;
-            self.hear(local, message, now, admit, out);
+            self.hear(cx, message);
             return Some(());
         }
-        self.candidates.retain(|candidate| now.saturating_sub(candidate.since) < CANDIDACY);
+        self.candidates.retain(|candidate| cx.now.saturating_sub(candidate.since) < CANDIDACY);
         let candidates = self.candidates.iter_mut().enumerate();
         let mut candidates = candidates.filter(|(_, candidate)| candidate.mac == from);
         if let Some((at, message)) = candidates.find_map(|(at, candidate)| Some((at, candidate.protection.open(sdu)?)))
         {
             let message = Message::parse(&message).ok().filter(|message| message.op_code == op::START)?;
-            if self.goes_on_with(&self.candidates[at].name, local.name) {
+            if self.goes_on_with(&self.candidates[at].name, cx.local.name) {
                 return Some(());
             }
             let candidate = self.candidates.remove(at)?;
-            return self.admit_candidate(local, candidate, &message, now, admit, out);
+            return self.admit_candidate(cx, candidate, &message);
         }
         let started = self.attempt.as_mut().and_then(|attempt| attempt.started.as_mut());
         let Some(message) = started.and_then(|started| started.protection.open(sdu)) else {
-            return self.refuse_candidate(local, from, sdu, now, out);
+            return self.refuse_candidate(cx, from, sdu);
         };
         let message = Message::parse(&message).ok().filter(|message| message.op_code == op::START_R)?;
         if message.result.unwrap_or_default() != 0 {
             self.attempt = None;
-            self.next_attempt = now + ATTEMPT;
-            self.log_refusal(local, None, message.result_reason.as_deref().unwrap_or_default(), now);
+            self.next_attempt = cx.now + ATTEMPT;
+            self.log_refusal(cx, None, message.result_reason.as_deref().unwrap_or_default());
             return Some(());
         }
-        self.join(local, from, &message, now, admit, out)
+        self.join(cx, from, &message)
     }
 
     /// Whether both ends have sent M_START to each other, and it is this one's attempt that goes on: that of the smaller name, as for M_CONNECT. Otherwise
@@ -373,41 +353,26 @@ impl Neighbour {
 
     /// An SDU that nobody here can open, perhaps of a candidate with another credential, which gets one refusal. It stays a candidate: anybody
     /// can have written the SDU.
-    fn refuse_candidate(
-        &mut self,
-        local: &Local<'_>,
-        from: Mac,
-        sdu: &[u8],
-        now: Duration,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
+    fn refuse_candidate(&mut self, cx: &mut Context<'_>, from: Mac, sdu: &[u8]) -> Option<()> {
         // Its first SDUs: not one of a session before.
         sdu.get(1..9).filter(|number| number[..7] == [0; 7] && number[7] <= STARTS as u8)?;
         let mut candidates = self.candidates.iter_mut();
         let candidate = candidates.find(|candidate| candidate.mac == from && !candidate.refused)?;
         candidate.refused = true;
         let (name, nonce) = (candidate.name.clone(), credential::nonce_of(&candidate.initiator_share));
-        self.log_refusal(local, Some(&name), "it has another credential", now);
+        self.log_refusal(cx, Some(&name), "it has another credential");
         self.counts.refused += 1;
-        let refusal = response(local, &nonce, &[0; SHARE], Some("another credential"));
-        out.push(Effect::Send(from, refusal.encode_to_vec()));
+        let refusal = response(cx.local, &nonce, &[0; SHARE], Some("another credential"));
+        cx.out.push(Effect::Send(from, refusal.encode_to_vec()));
         Some(())
     }
 
     /// M_START of a candidate, which is who it says and admitted, or not.
-    fn admit_candidate(
-        &mut self,
-        local: &Local<'_>,
-        candidate: Candidate,
-        message: &Message,
-        now: Duration,
-        admit: Admit<'_>,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
+    fn admit_candidate(&mut self, cx: &mut Context<'_>, candidate: Candidate, message: &Message) -> Option<()> {
         let Candidate { name, mac, protection, initiator_share, responder_share, .. } = candidate;
-        let handshake = local.handshake((&name, initiator_share), (local.name, responder_share));
+        let handshake = cx.local.handshake((&name, initiator_share), (cx.local.name, responder_share));
         let asked = admission(message);
-        let (checked, proof) = (local.check(message, &handshake, true), local.prove(&handshake, false));
+        let (checked, proof) = (cx.local.check(message, &handshake, true), cx.local.prove(&handshake, false));
         let answer = Message {
             invoke_id: message.invoke_id,
             ..Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME)
@@ -415,60 +380,52 @@ impl Neighbour {
         self.counts.refused += u64::from(checked.is_err());
         let admitted = checked.and_then(|certificate| {
             let (asked, life) = asked.ok_or("not an address")?;
-            Ok((admit(&name, asked, life)?, certificate))
+            Ok(((cx.admit)(&name, asked, life)?, certificate))
         });
         match admitted {
             Ok((address, certificate)) => {
-                compare_routing(local, &name, message);
-                let answer = answer.with_value(&info(local, address, &proof));
-                self.establish(Session::new(name, mac, protection, (certificate, proof), now), out);
-                out.extend(self.prepare(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
+                compare_routing(cx.local, &name, message);
+                let answer = answer.with_value(&info(cx.local, address, &proof));
+                self.establish(Session::new(name, mac, protection, (certificate, proof), cx.now), cx.out);
+                cx.out.extend(self.prepare(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
             }
             Err(reason) => {
                 // Whoever is up at this link stays so.
-                self.log_refusal(local, Some(&name), reason, now);
+                self.log_refusal(cx, Some(&name), reason);
                 let mut protection = protection;
                 let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
-                out.push(Effect::Send(mac, protection.protect(&refusal.encode_to_vec())));
+                cx.out.push(Effect::Send(mac, protection.protect(&refusal.encode_to_vec())));
             }
         }
         Some(())
     }
 
     /// M_START_R of the responder, which is who it says, or not.
-    fn join(
-        &mut self,
-        local: &Local<'_>,
-        from: Mac,
-        message: &Message,
-        now: Duration,
-        admit: Admit<'_>,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
+    fn join(&mut self, cx: &mut Context<'_>, from: Mac, message: &Message) -> Option<()> {
         let (address, incarnation) = admission(message).filter(|(address, _)| *address != 0)?;
         let Attempt { share: initiator_share, started, .. } = self.attempt.take()?;
         let Started { name, mac, mut protection, responder_share, proof } = started?;
-        let handshake = local.handshake((local.name, initiator_share), (&name, responder_share));
+        let handshake = cx.local.handshake((cx.local.name, initiator_share), (&name, responder_share));
         // A member that has the name of another is none.
-        let checked = local.check(message, &handshake, false);
+        let checked = cx.local.check(message, &handshake, false);
         self.counts.refused += u64::from(checked.is_err());
-        let checked = checked.and_then(|certificate| admit(&name, 0, incarnation).map(|_| certificate));
+        let checked = checked.and_then(|certificate| (cx.admit)(&name, 0, incarnation).map(|_| certificate));
         let certificate = match checked {
             Ok(certificate) => certificate,
             Err(reason) => {
-                self.next_attempt = now + ATTEMPT;
-                self.log_refusal(local, Some(&name), reason, now);
+                self.next_attempt = cx.now + ATTEMPT;
+                self.log_refusal(cx, Some(&name), reason);
                 let about = Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME);
                 let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..about };
-                out.push(Effect::Send(mac, protection.protect(&refusal.encode_to_vec())));
+                cx.out.push(Effect::Send(mac, protection.protect(&refusal.encode_to_vec())));
                 return Some(());
             }
         };
-        compare_routing(local, &name, message);
-        if address != local.address {
-            out.push(Effect::Enrolled(address));
+        compare_routing(cx.local, &name, message);
+        if address != cx.local.address {
+            cx.out.push(Effect::Enrolled(address));
         }
-        self.establish(Session::new(name, from, protection, (certificate, proof), now), out);
+        self.establish(Session::new(name, from, protection, (certificate, proof), cx.now), cx.out);
         Some(())
     }
 
@@ -481,7 +438,7 @@ impl Neighbour {
     }
 
     /// Takes a message of the neighbour that is up.
-    fn hear(&mut self, local: &Local<'_>, message: Message, now: Duration, admit: Admit<'_>, out: &mut Vec<Effect>) {
+    fn hear(&mut self, cx: &mut Context<'_>, message: Message) {
         let answer = match message.op_code {
             op::READ if message.is_about(object::KEEPALIVE) => Message {
                 invoke_id: message.invoke_id,
@@ -489,9 +446,9 @@ impl Neighbour {
             },
             op::READ_R => return,
             op::START_R if message.result.unwrap_or_default() != 0 => {
-                self.log_refusal(local, None, message.result_reason.as_deref().unwrap_or_default(), now);
-                self.next_attempt = now + COURTESY;
-                return self.end(out);
+                self.log_refusal(cx, None, message.result_reason.as_deref().unwrap_or_default());
+                self.next_attempt = cx.now + COURTESY;
+                return self.end(cx.out);
             }
             // Sent again: the answer was lost.
             op::START => {
@@ -501,20 +458,20 @@ impl Neighbour {
                 let answer = Message { invoke_id: message.invoke_id, ..about };
                 let asked = admission(&message).ok_or("not an address");
                 // The name has been checked: the RIB may have it in an earlier life until it is in sync.
-                match asked.and_then(|(asked, _)| admit(&name, asked, None)) {
-                    Ok(address) => answer.with_value(&info(local, address, &proof)),
+                match asked.and_then(|(asked, _)| (cx.admit)(&name, asked, None)) {
+                    Ok(address) => answer.with_value(&info(cx.local, address, &proof)),
                     Err(reason) => {
-                        self.log_refusal(local, Some(&name), reason, now);
+                        self.log_refusal(cx, Some(&name), reason);
                         let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
-                        out.extend(self.prepare(&refusal).map(|(mac, sdu)| Effect::Send(mac, sdu)));
-                        self.end(out);
+                        cx.out.extend(self.prepare(&refusal).map(|(mac, sdu)| Effect::Send(mac, sdu)));
+                        self.end(cx.out);
                         return;
                     }
                 }
             }
-            _ => return out.push(Effect::Message(message)),
+            _ => return cx.out.push(Effect::Message(message)),
         };
-        out.extend(self.prepare(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
+        cx.out.extend(self.prepare(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
     }
 }
 
@@ -624,11 +581,12 @@ impl LinkEnd for Neighbour {
         admit: Admit<'_>,
         out: &mut Vec<Effect>,
     ) {
+        let cx = &mut Context { local, now, admit, out };
         let taken = match credential::is_protected(sdu) {
-            true => self.receive_protected(local, from, sdu, now, admit, out),
+            true => self.receive_protected(cx, from, sdu),
             false => match Message::parse(sdu) {
-                Ok(message) if message.op_code == op::CONNECT => self.connect(local, from, &message, now, out),
-                Ok(message) if message.op_code == op::CONNECT_R => self.connected(local, from, &message, now, out),
+                Ok(message) if message.op_code == op::CONNECT => self.connect(cx, from, &message),
+                Ok(message) if message.op_code == op::CONNECT_R => self.connected(cx, from, &message),
                 _ => None,
             },
         };

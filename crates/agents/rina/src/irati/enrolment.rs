@@ -20,14 +20,12 @@
 //!
 //! A member that gets one more link does the same with its address. IRATI asks for no sign of life; it answers one who does.
 
-use std::time::Duration;
-
 use super::messages::{decode, encode};
 use super::objects::{self, Constants, EnrollmentInfo, about, name};
 use crate::cdap::{Message, op};
 use crate::credential;
 use crate::name::Name;
-use crate::neighbour::{Admit, Effect, Local};
+use crate::neighbour::{Context, Effect, Local};
 use crate::plain::{Enrolment, FAILED, PlainLink};
 
 /// Messages about objects that are kept until enrollment is over.
@@ -109,52 +107,37 @@ impl Enrolment for Irati {
         true
     }
 
-    fn go_on(
-        link: &mut Neighbour,
-        local: &Local<'_>,
-        message: &Message,
-        answers: bool,
-        now: Duration,
-        admit: Admit<'_>,
-        out: &mut Vec<Effect>,
-    ) -> Option<bool> {
+    fn go_on(link: &mut Neighbour, cx: &mut Context<'_>, message: &Message, answers: bool) -> Option<bool> {
         match link.attempt.as_ref()?.step {
-            Step::Connected | Step::Stopping | Step::Confirming => link.enrol(local, message, answers, now, admit, out),
-            _ => link.be_enrolled(local, message, answers, now, out),
+            Step::Connected | Step::Stopping | Step::Confirming => link.enrol(cx, message, answers),
+            _ => link.be_enrolled(cx, message, answers),
         }
     }
 }
 
 impl Neighbour {
     /// The enroller's next message.
-    fn be_enrolled(
-        &mut self,
-        local: &Local<'_>,
-        message: &Message,
-        answers: bool,
-        now: Duration,
-        out: &mut Vec<Effect>,
-    ) -> Option<bool> {
+    fn be_enrolled(&mut self, cx: &mut Context<'_>, message: &Message, answers: bool) -> Option<bool> {
         let attempt = self.attempt.as_mut()?;
         let mac = attempt.mac;
         let is = |[class, _]: [&str; 2]| message.is_about(class);
         match (message.op_code, attempt.step) {
             (op::CONNECT_R, Step::Connecting) if answers => {
                 (attempt.name, attempt.instance) = Irati::parts(message.src_ap_name.as_deref()?)?;
-                if attempt.name == *local.name {
-                    self.give_up(local, "it has the name of this IPC process", now);
+                if attempt.name == *cx.local.name {
+                    self.give_up(cx, "it has the name of this IPC process");
                     return Some(true);
                 }
-                let info = EnrollmentInfo::new(local.address, String::new());
-                self.ask(about(op::START, name::ENROLLMENT).with_value(&info), Step::Starting, out);
+                let info = EnrollmentInfo::new(cx.local.address, String::new());
+                self.ask(about(op::START, name::ENROLLMENT).with_value(&info), Step::Starting, cx);
             }
             (op::START_R, Step::Starting) if answers => {
                 // Without a value the address is valid.
                 let info: EnrollmentInfo = message.value().unwrap_or_default();
-                let address = info.address.filter(|address| *address != 0).unwrap_or(local.address.into());
+                let address = info.address.filter(|address| *address != 0).unwrap_or(cx.local.address.into());
                 match u16::try_from(address).ok().filter(|address| *address != 0) {
                     Some(address) => (attempt.details.address, attempt.step) = (address, Step::Started),
-                    None => self.give_up(local, "it gives an address of more than 16 bits, or none", now),
+                    None => self.give_up(cx, "it gives an address of more than 16 bits, or none"),
                 }
             }
             (op::CREATE | op::READ_R, Step::Started | Step::Reading) => {
@@ -162,86 +145,81 @@ impl Neighbour {
                     attempt.details.constants = true;
                     let constants: Constants = message.value().ok()?;
                     if let Some(why) = constants.refuse() {
-                        self.give_up(local, why, now);
+                        self.give_up(cx, why);
                         return Some(true);
                     }
                 } else if is(name::CUBES) {
-                    let others = objects::other_cubes(message, local.qos);
+                    let others = objects::other_cubes(message, cx.local.qos);
                     if !others.is_empty() {
                         let line =
                             format!("QoS cubes of {} are not here, or otherwise: {}", attempt.name, others.join(", "));
-                        self.log(local, line, now);
+                        self.log(cx, line);
                     }
                 } else if attempt.deferred.len() < MOST_DEFERRED {
                     attempt.deferred.push(Message { op_code: op::CREATE, ..message.clone() });
                 }
                 if self.attempt.as_ref().is_some_and(|attempt| attempt.step == Step::Reading) && answers {
-                    self.stop(out);
+                    self.stop(cx);
                 }
             }
             (op::STOP, Step::Started) => {
                 let info: EnrollmentInfo = message.value().ok()?;
                 (attempt.details.token, attempt.details.stop) = (info.token.unwrap_or_default(), message.invoke_id?);
                 // A member knows them.
-                match attempt.details.constants || local.address != 0 {
-                    true => self.stop(out),
-                    false => self.ask(about(op::READ, name::DATA_TRANSFER), Step::Reading, out),
+                match attempt.details.constants || cx.local.address != 0 {
+                    true => self.stop(cx),
+                    false => self.ask(about(op::READ, name::DATA_TRANSFER), Step::Reading, cx),
                 }
             }
             (op::START, Step::Stopped) if is(name::STATUS) => {
-                let who =
-                    objects::Neighbour::new(local.name, attempt.details.address, Some(attempt.details.token.clone()));
+                let who = objects::Neighbour::new(
+                    cx.local.name,
+                    attempt.details.address,
+                    Some(attempt.details.token.clone()),
+                );
                 let answer =
                     Message { invoke_id: message.invoke_id, ..about(op::START_R, name::STATUS).with_value(&who) };
-                out.push(Effect::Send(mac, encode(&answer)));
-                if attempt.details.address != local.address {
-                    out.push(Effect::Enrolled(attempt.details.address));
+                cx.out.push(Effect::Send(mac, encode(&answer)));
+                if attempt.details.address != cx.local.address {
+                    cx.out.push(Effect::Enrolled(attempt.details.address));
                 }
-                self.establish(now, out);
+                self.establish(cx);
             }
-            (op::RELEASE, _) => self.give_up(local, "it ends the enrollment", now),
+            (op::RELEASE, _) => self.give_up(cx, "it ends the enrollment"),
             _ => return Some(false),
         }
         Some(true)
     }
 
     /// Answers M_STOP.
-    fn stop(&mut self, out: &mut Vec<Effect>) {
+    fn stop(&mut self, cx: &mut Context<'_>) {
         let Some(attempt) = &mut self.attempt else { return };
         attempt.step = Step::Stopped;
         let answer = Message { op_code: op::STOP_R, invoke_id: Some(attempt.details.stop), ..Message::default() };
-        out.push(Effect::Send(attempt.mac, encode(&answer)));
+        cx.out.push(Effect::Send(attempt.mac, encode(&answer)));
     }
 
     /// The enrollee's next message.
-    fn enrol(
-        &mut self,
-        local: &Local<'_>,
-        message: &Message,
-        answers: bool,
-        now: Duration,
-        admit: Admit<'_>,
-        out: &mut Vec<Effect>,
-    ) -> Option<bool> {
+    fn enrol(&mut self, cx: &mut Context<'_>, message: &Message, answers: bool) -> Option<bool> {
         let attempt = self.attempt.as_mut()?;
         let mac = attempt.mac;
         let is = |[class, _]: [&str; 2]| message.is_about(class);
         match (message.op_code, attempt.step) {
             (op::START, Step::Connected) if is(name::ENROLLMENT) => {
-                self.start(local, message, admit, now, out)?;
+                self.start(cx, message)?;
             }
             (op::READ, Step::Stopping) => {
                 let answer = match message.obj_class.as_deref()? {
                     class if class == name::DATA_TRANSFER[0] => {
                         about(op::READ_R, name::DATA_TRANSFER).with_value(&Constants::default_widths())
                     }
-                    class if class == name::CUBES[0] => objects::cubes(op::READ_R, local.qos),
-                    _ => objects::neighbours(op::READ_R, &[(local.name, local.address)]),
+                    class if class == name::CUBES[0] => objects::cubes(op::READ_R, cx.local.qos),
+                    _ => objects::neighbours(op::READ_R, &[(cx.local.name, cx.local.address)]),
                 };
-                out.push(Effect::Send(mac, encode(&Message { invoke_id: message.invoke_id, ..answer })));
+                cx.out.push(Effect::Send(mac, encode(&Message { invoke_id: message.invoke_id, ..answer })));
             }
             (op::STOP_R, Step::Stopping) if answers => {
-                self.ask(about(op::START, name::STATUS), Step::Confirming, out);
+                self.ask(about(op::START, name::STATUS), Step::Confirming, cx);
             }
             (op::START_R, Step::Confirming) if answers => {
                 let who: objects::Neighbour = message.value().ok()?;
@@ -252,9 +230,9 @@ impl Neighbour {
                     true => {
                         attempt.deferred =
                             vec![objects::neighbours(op::CREATE, &[(&attempt.name, attempt.details.address)])];
-                        self.establish(now, out);
+                        self.establish(cx);
                     }
-                    false => self.give_up(local, "it is not who it was", now),
+                    false => self.give_up(cx, "it is not who it was"),
                 }
             }
             (op::RELEASE, _) => self.attempt = None,
@@ -264,24 +242,17 @@ impl Neighbour {
     }
 
     /// M_START of the enrollee: it is given an address if it has none that is valid, and what a member needs.
-    fn start(
-        &mut self,
-        local: &Local<'_>,
-        message: &Message,
-        admit: Admit<'_>,
-        now: Duration,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
+    fn start(&mut self, cx: &mut Context<'_>, message: &Message) -> Option<()> {
         let attempt = self.attempt.as_mut()?;
         let asked = u16::try_from(message.value::<EnrollmentInfo>().ok()?.address.unwrap_or_default()).unwrap_or(0);
-        let valid = if asked == 0 { None } else { admit(&attempt.name, asked, None).ok() };
+        let valid = if asked == 0 { None } else { (cx.admit)(&attempt.name, asked, None).ok() };
         let answer = Message { invoke_id: message.invoke_id, ..about(op::START_R, name::ENROLLMENT) };
-        let (address, new) = match valid.map_or_else(|| admit(&attempt.name, 0, None), Ok) {
+        let (address, new) = match valid.map_or_else(|| (cx.admit)(&attempt.name, 0, None), Ok) {
             Ok(address) => (address, valid.is_none()),
             Err(reason) => {
                 let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
-                out.push(Effect::Send(attempt.mac, encode(&refusal)));
-                self.give_up(local, reason, now);
+                cx.out.push(Effect::Send(attempt.mac, encode(&refusal)));
+                self.give_up(cx, reason);
                 return Some(());
             }
         };
@@ -290,15 +261,15 @@ impl Neighbour {
         attempt.details.address = address;
         let (mac, token) = (attempt.mac, attempt.details.token.clone());
         let answer = if new { answer.with_value(&EnrollmentInfo::new(address, String::new())) } else { answer };
-        out.push(Effect::Send(mac, encode(&answer)));
+        cx.out.push(Effect::Send(mac, encode(&answer)));
         if new {
             let constants = about(op::CREATE, name::DATA_TRANSFER).with_value(&Constants::default_widths());
-            out.push(Effect::Send(mac, encode(&constants)));
-            out.push(Effect::Send(mac, encode(&objects::cubes(op::CREATE, local.qos))));
+            cx.out.push(Effect::Send(mac, encode(&constants)));
+            cx.out.push(Effect::Send(mac, encode(&objects::cubes(op::CREATE, cx.local.qos))));
         }
-        out.push(Effect::Send(mac, encode(&objects::neighbours(op::CREATE, &[(local.name, local.address)]))));
+        cx.out.push(Effect::Send(mac, encode(&objects::neighbours(op::CREATE, &[(cx.local.name, cx.local.address)]))));
         let stop = about(op::STOP, name::ENROLLMENT).with_value(&EnrollmentInfo::new(address, token));
-        self.ask(stop, Step::Stopping, out);
+        self.ask(stop, Step::Stopping, cx);
         Some(())
     }
 }

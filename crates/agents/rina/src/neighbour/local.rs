@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::{Admit, Effect};
 use crate::cdap::{EnrollmentInfo, Message};
 use crate::credential::{Credential, Handshake, NONCE, Share};
 use crate::efcp::Qos;
@@ -27,6 +28,15 @@ pub(crate) struct Local<'a> {
     /// Time between two keep-alives, and silence after which a neighbour is down.
     pub keepalive: Duration,
     pub dead_after: Duration,
+}
+
+/// What a message meets.
+pub(crate) struct Context<'a> {
+    pub local: &'a Local<'a>,
+    pub now: Duration,
+    pub admit: Admit<'a>,
+    /// What comes of it.
+    pub out: &'a mut Vec<Effect>,
 }
 
 impl Local<'_> {

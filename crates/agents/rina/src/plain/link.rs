@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::arp::{Arp, Operation};
 use crate::cdap::{Message, op};
 use crate::name::Name;
-use crate::neighbour::{Admit, BROADCAST, Effect, LinkCounts, LinkEnd, Local, Mac};
+use crate::neighbour::{Admit, BROADCAST, Context, Effect, LinkCounts, LinkEnd, Local, Mac};
 
 /// Time between two attempts.
 const ATTEMPT: Duration = Duration::from_secs(1);
@@ -49,15 +49,7 @@ pub(crate) trait Enrolment: Debug + Send + Sized {
     fn releases(step: Self::Step) -> bool;
 
     /// Takes the next message of an attempt, which answers its last request or not. False: it does not belong there.
-    fn go_on(
-        link: &mut PlainLink<Self>,
-        local: &Local<'_>,
-        message: &Message,
-        answers: bool,
-        now: Duration,
-        admit: Admit<'_>,
-        out: &mut Vec<Effect>,
-    ) -> Option<bool>;
+    fn go_on(link: &mut PlainLink<Self>, cx: &mut Context<'_>, message: &Message, answers: bool) -> Option<bool>;
 }
 
 #[derive(Debug)]
@@ -124,11 +116,11 @@ impl<E: Enrolment> PlainLink<E> {
         self.sdu(Message { op_code: op::RELEASE, ..Message::default() })
     }
 
-    pub(crate) fn log(&mut self, local: &Local<'_>, line: String, now: Duration) {
-        let soon = |(before, at): &(String, Duration)| *before == line || now.saturating_sub(*at) < LOGGED;
+    pub(crate) fn log(&mut self, cx: &Context<'_>, line: String) {
+        let soon = |(before, at): &(String, Duration)| *before == line || cx.now.saturating_sub(*at) < LOGGED;
         if !self.refusal.as_ref().is_some_and(soon) {
-            tracing::warn!(dif = %local.dif, "{line}");
-            self.refusal = Some((line, now));
+            tracing::warn!(dif = %cx.local.dif, "{line}");
+            self.refusal = Some((line, cx.now));
         }
     }
 
@@ -140,124 +132,103 @@ impl<E: Enrolment> PlainLink<E> {
     }
 
     /// Sends a request of the attempt, which goes on when the response comes.
-    pub(crate) fn ask(&mut self, message: Message, step: E::Step, out: &mut Vec<Effect>) {
+    pub(crate) fn ask(&mut self, message: Message, step: E::Step, cx: &mut Context<'_>) {
         let sdu = self.numbered(message);
         let invoke_id = self.invoke_id;
         if let Some(attempt) = &mut self.attempt {
             (attempt.step, attempt.invoke_id) = (step, invoke_id);
-            out.push(Effect::Send(attempt.mac, sdu));
+            cx.out.push(Effect::Send(attempt.mac, sdu));
         }
     }
 
     /// Ends the attempt without a session.
-    pub(crate) fn give_up(&mut self, local: &Local<'_>, why: &str, now: Duration) {
+    pub(crate) fn give_up(&mut self, cx: &Context<'_>, why: &str) {
         let Some(attempt) = self.attempt.take() else { return };
-        self.next_attempt = now + ATTEMPT;
+        self.next_attempt = cx.now + ATTEMPT;
         self.counts.refused += 1;
-        self.log(local, format!("no enrollment with {}: {why}", attempt.name), now);
+        self.log(cx, format!("no enrollment with {}: {why}", attempt.name));
     }
 
     /// Ends the attempt with a session.
-    pub(crate) fn establish(&mut self, now: Duration, out: &mut Vec<Effect>) {
+    pub(crate) fn establish(&mut self, cx: &mut Context<'_>) {
         let Some(Attempt { name, mac, deferred, .. }) = self.attempt.take() else { return };
-        self.end(out);
+        self.end(cx.out);
         self.refusal = None;
         self.counts.ups += 1;
-        out.push(Effect::Up(name.clone()));
-        out.extend(deferred.into_iter().map(Effect::Message));
-        self.session = Some(Session { name, mac, heard: now, kept_alive: now });
+        cx.out.push(Effect::Up(name.clone()));
+        cx.out.extend(deferred.into_iter().map(Effect::Message));
+        self.session = Some(Session { name, mac, heard: cx.now, kept_alive: cx.now });
     }
 
     /// M_CONNECT.
-    fn connect(
-        &mut self,
-        local: &Local<'_>,
-        mac: Mac,
-        message: &Message,
-        now: Duration,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
+    fn connect(&mut self, cx: &mut Context<'_>, mac: Mac, message: &Message) -> Option<()> {
         let (name, instance) = E::parts(message.src_ap_name.as_deref()?)?;
         let (to, _) = E::parts(message.dest_ap_name.as_deref()?)?;
-        if to != *local.name && to != *local.dif {
+        if to != *cx.local.name && to != *cx.local.dif {
             return None;
         }
         // Of two that begin at once the one with the smaller name goes on.
-        let mine = self.attempt.as_ref().is_some_and(|attempt| attempt.step == E::CONNECTING) && *local.name < name;
-        if local.address == 0 || mine {
+        let mine = self.attempt.as_ref().is_some_and(|attempt| attempt.step == E::CONNECTING) && *cx.local.name < name;
+        if cx.local.address == 0 || mine {
             return Some(());
         }
         let refused = match message.auth_mech {
             Some(_) => Some("the DIF has no authentication"),
-            None if name == *local.name => Some("the neighbour has this name"),
+            None if name == *cx.local.name => Some("the neighbour has this name"),
             None => None,
         };
         let answer = Message {
             op_code: op::CONNECT_R,
             invoke_id: message.invoke_id,
             dest_ap_name: Some(E::full(&name, &instance)),
-            src_ap_name: Some(E::full(local.name, E::INSTANCE)),
+            src_ap_name: Some(E::full(cx.local.name, E::INSTANCE)),
             result: refused.map(|_| FAILED),
             result_reason: refused.map(Into::into),
             ..Message::default()
         };
-        out.push(Effect::Send(mac, E::encode(&answer)));
+        cx.out.push(Effect::Send(mac, E::encode(&answer)));
         match refused {
             Some(why) => {
                 self.counts.refused += 1;
-                self.log(local, format!("enrollment of {name} refused: {why}"), now);
+                self.log(cx, format!("enrollment of {name} refused: {why}"));
             }
-            None => self.begin((name, instance), mac, E::CONNECTED, now),
+            None => self.begin((name, instance), mac, E::CONNECTED, cx.now),
         }
         Some(())
     }
 
     /// The next message of an attempt. One that does not belong there is of the session before, if there is one.
-    fn go_on(
-        &mut self,
-        local: &Local<'_>,
-        message: Message,
-        now: Duration,
-        admit: Admit<'_>,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
+    fn go_on(&mut self, cx: &mut Context<'_>, message: Message) -> Option<()> {
         let attempt = self.attempt.as_mut()?;
         // Responses have odd numbers.
         let answers = message.invoke_id == Some(attempt.invoke_id) && message.op_code % 2 == 1;
         if answers && message.result.is_some() {
-            self.give_up(local, &format!("it refuses: {}", message.reason()), now);
+            self.give_up(cx, &format!("it refuses: {}", message.reason()));
             return Some(());
         }
-        let (mac, before) = (attempt.mac, std::mem::replace(&mut attempt.since, now));
-        if E::go_on(self, local, &message, answers, now, admit, out)? {
+        let (mac, before) = (attempt.mac, std::mem::replace(&mut attempt.since, cx.now));
+        if E::go_on(self, cx, &message, answers)? {
             return Some(());
         }
         // What a session is for is no progress.
         if let Some(attempt) = &mut self.attempt {
             attempt.since = before;
         }
-        self.hear(local, mac, message, now, out)
+        self.hear(cx, mac, message)
     }
 
     /// A message of the neighbour that is up.
-    fn hear(
-        &mut self,
-        local: &Local<'_>,
-        from: Mac,
-        message: Message,
-        now: Duration,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
+    fn hear(&mut self, cx: &mut Context<'_>, from: Mac, message: Message) -> Option<()> {
         let session = self.session.as_mut().filter(|session| session.mac == from)?;
-        session.heard = now;
-        let [request, answer] = E::keepalive(local);
+        session.heard = cx.now;
+        let [request, answer] = E::keepalive(cx.local);
         match message.op_code {
             op::READ if message.obj_class == request.obj_class => {
-                out.push(Effect::Send(from, E::encode(&Message { invoke_id: message.invoke_id, ..answer })));
+                cx.out.push(Effect::Send(from, E::encode(&Message { invoke_id: message.invoke_id, ..answer })));
             }
-            op::RELEASE => self.end(out),
+            op::RELEASE => self.end(cx.out),
             _ if E::ignores(&message) => {}
-            _ => out.push(Effect::Message(message)),
+            _ => cx.out.push(Effect::Message(message)),
         }
         Some(())
     }
@@ -335,12 +306,11 @@ impl<E: Enrolment> LinkEnd for PlainLink<E> {
         admit: Admit<'_>,
         out: &mut Vec<Effect>,
     ) {
+        let cx = &mut Context { local, now, admit, out };
         let taken = E::decode(sdu).and_then(|message| match message.op_code {
-            op::CONNECT => self.connect(local, from, &message, now, out),
-            _ if self.attempt.as_ref().is_some_and(|attempt| attempt.mac == from) => {
-                self.go_on(local, message, now, admit, out)
-            }
-            _ => self.hear(local, from, message, now, out),
+            op::CONNECT => self.connect(cx, from, &message),
+            _ if self.attempt.as_ref().is_some_and(|attempt| attempt.mac == from) => self.go_on(cx, message),
+            _ => self.hear(cx, from, message),
         });
         if taken.is_none() {
             self.counts.discarded += 1;

@@ -15,13 +15,11 @@
 //!                                        ←  M_START operational_status
 //! ```
 
-use std::time::Duration;
-
 use super::messages::{decode, encode};
 use super::objects::{Constants, EnrollmentInfo, name};
 use crate::cdap::{Message, ObjectValue, object, op};
 use crate::name::Name;
-use crate::neighbour::{Admit, Effect, Local};
+use crate::neighbour::{Context, Effect, Local};
 use crate::plain::{Enrolment, FAILED, PlainLink};
 
 /// The state of a link's other end.
@@ -87,34 +85,26 @@ impl Enrolment for Rlite {
         matches!(step, Step::Connecting | Step::Stopping)
     }
 
-    fn go_on(
-        link: &mut Neighbour,
-        local: &Local<'_>,
-        message: &Message,
-        answers: bool,
-        now: Duration,
-        admit: Admit<'_>,
-        out: &mut Vec<Effect>,
-    ) -> Option<bool> {
+    fn go_on(link: &mut Neighbour, cx: &mut Context<'_>, message: &Message, answers: bool) -> Option<bool> {
         let attempt = link.attempt.as_mut()?;
         match (message.op_code, attempt.step) {
             (op::CONNECT_R, Step::Connecting) if answers => {
                 attempt.name = message.src_ap_name.as_deref()?.parse().ok()?;
                 let info = EnrollmentInfo { address: Some(0), ..EnrollmentInfo::default() };
-                let start = match local.address {
+                let start = match cx.local.address {
                     0 => Message::about(op::START, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info),
                     _ => Message::about(op::START, name::LOWER_FLOW, name::LOWER_FLOW_NAME),
                 };
-                link.ask(start, Step::Starting, out);
+                link.ask(start, Step::Starting, cx);
             }
-            (op::START_R, Step::Starting) if answers && message.is_about(name::LOWER_FLOW) => link.establish(now, out),
+            (op::START_R, Step::Starting) if answers && message.is_about(name::LOWER_FLOW) => link.establish(cx),
             (op::START_R, Step::Starting) if answers => {
                 let info: EnrollmentInfo = message.value().ok()?;
                 let address = u16::try_from(info.address.unwrap_or_default()).ok().filter(|address| *address != 0);
                 let same = info.constants.is_some_and(|it| it.same_widths(&Constants::of_rlite()));
                 match address.filter(|_| same) {
                     Some(address) => attempt.step = Step::Started(address),
-                    None => link.give_up(local, "its addresses or PDUs have other widths", now),
+                    None => link.give_up(cx, "its addresses or PDUs have other widths"),
                 }
             }
             (op::WRITE, Step::Started(_)) => {
@@ -128,7 +118,7 @@ impl Enrolment for Rlite {
                     && !component.contains("addralloc")
                 {
                     let has = value.unwrap_or_default().escape_default();
-                    link.give_up(local, &format!("{component} is {has} there, {policy} here"), now);
+                    link.give_up(cx, &format!("{component} is {has} there, {policy} here"));
                 }
             }
             (op::STOP, Step::Started(address)) => {
@@ -136,18 +126,18 @@ impl Enrolment for Rlite {
                     invoke_id: message.invoke_id,
                     ..Message::about(op::STOP_R, object::ENROLLMENT, object::ENROLLMENT_NAME)
                 };
-                out.push(Effect::Send(attempt.mac, encode(&answer, true)));
-                if address != local.address {
-                    out.push(Effect::Enrolled(address));
+                cx.out.push(Effect::Send(attempt.mac, encode(&answer, true)));
+                if address != cx.local.address {
+                    cx.out.push(Effect::Enrolled(address));
                 }
-                link.establish(now, out);
+                link.establish(cx);
             }
-            (op::START, Step::Connected) => start(link, local, message, admit, now, out)?,
+            (op::START, Step::Connected) => start(link, cx, message)?,
             (op::STOP_R, Step::Stopping) if answers => {
                 let mac = attempt.mac;
                 let status = link.sdu(Message::about(op::START, name::STATUS, name::STATUS_NAME));
-                out.push(Effect::Send(mac, status));
-                link.establish(now, out);
+                cx.out.push(Effect::Send(mac, status));
+                link.establish(cx);
             }
             (op::RELEASE, _) => link.attempt = None,
             _ => return Some(false),
@@ -157,44 +147,37 @@ impl Enrolment for Rlite {
 }
 
 /// M_START of the initiator: for enrollment, or for one more lower flow.
-fn start(
-    link: &mut Neighbour,
-    local: &Local<'_>,
-    message: &Message,
-    admit: Admit<'_>,
-    now: Duration,
-    out: &mut Vec<Effect>,
-) -> Option<()> {
+fn start(link: &mut Neighbour, cx: &mut Context<'_>, message: &Message) -> Option<()> {
     let attempt = link.attempt.as_ref()?;
     let mac = attempt.mac;
     let response =
         |class, object: &str| Message { invoke_id: message.invoke_id, ..Message::about(op::START_R, class, object) };
     if message.is_about(name::LOWER_FLOW) {
-        out.push(Effect::Send(mac, encode(&response(name::LOWER_FLOW, name::LOWER_FLOW_NAME), true)));
-        link.establish(now, out);
+        cx.out.push(Effect::Send(mac, encode(&response(name::LOWER_FLOW, name::LOWER_FLOW_NAME), true)));
+        link.establish(cx);
         return Some(());
     }
     let info: EnrollmentInfo = message.value().ok().filter(|_| message.is_about(object::ENROLLMENT))?;
     let answer = response(object::ENROLLMENT, object::ENROLLMENT_NAME);
-    let address = match admit(&attempt.name, 0, None) {
+    let address = match (cx.admit)(&attempt.name, 0, None) {
         Ok(address) => address,
         Err(reason) => {
             let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
-            out.push(Effect::Send(mac, encode(&refusal, true)));
-            link.give_up(local, reason, now);
+            cx.out.push(Effect::Send(mac, encode(&refusal, true)));
+            link.give_up(cx, reason);
             return Some(());
         }
     };
     let constants = Some(Constants::of_rlite());
     let info = EnrollmentInfo { address: Some(address.into()), constants, ..info };
-    out.push(Effect::Send(mac, encode(&answer.with_value(&info), true)));
+    cx.out.push(Effect::Send(mac, encode(&answer.with_value(&info), true)));
     for (component, policy) in name::POLICIES {
         let text = Some(Box::new(ObjectValue { text: Some(policy.into()), bytes: None }));
         let write = Message { obj_value: text, ..Message::about(op::WRITE, name::POLICY, component) };
-        out.push(Effect::Send(mac, link.sdu(write)));
+        cx.out.push(Effect::Send(mac, link.sdu(write)));
     }
     let info = EnrollmentInfo { start_early: Some(true), ..EnrollmentInfo::default() };
     let stop = Message::about(op::STOP, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info);
-    link.ask(stop, Step::Stopping, out);
+    link.ask(stop, Step::Stopping, cx);
     Some(())
 }
