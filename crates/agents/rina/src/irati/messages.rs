@@ -3,11 +3,9 @@
 
 use prost::Message as _;
 
-use crate::cdap::{Message, ObjectValue, op};
-use crate::plain::ApName;
+use crate::cdap::{Message, op};
+use crate::plain::{ApName, Wire};
 
-/// Longest message, in bytes: what a PDU on Ethernet has room for.
-const LONGEST: usize = 1472;
 /// The abstract syntax of M_CONNECT and M_CONNECT_R, and the version of the RIB.
 const ABSTRACT_SYNTAX: i32 = 0x73;
 const VERSION: i64 = 1;
@@ -28,51 +26,6 @@ struct AuthPolicy {
     options: Option<Vec<u8>>,
 }
 
-/// `CDAPMessage`.
-#[derive(Clone, PartialEq, prost::Message)]
-struct Wire {
-    #[prost(int32, optional, tag = "1")]
-    abs_syntax: Option<i32>,
-    #[prost(int32, required, tag = "2")]
-    op_code: i32,
-    #[prost(int32, optional, tag = "3")]
-    invoke_id: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    flags: Option<i32>,
-    #[prost(string, optional, tag = "5")]
-    obj_class: Option<String>,
-    #[prost(string, optional, tag = "6")]
-    obj_name: Option<String>,
-    #[prost(message, optional, boxed, tag = "8")]
-    obj_value: Option<Box<ObjectValue>>,
-    #[prost(int32, optional, tag = "9")]
-    result: Option<i32>,
-    #[prost(int32, optional, tag = "10")]
-    scope: Option<i32>,
-    #[prost(message, optional, tag = "18")]
-    auth_policy: Option<AuthPolicy>,
-    #[prost(string, optional, tag = "19")]
-    dest_ae_inst: Option<String>,
-    #[prost(string, optional, tag = "20")]
-    dest_ae_name: Option<String>,
-    #[prost(string, optional, tag = "21")]
-    dest_ap_inst: Option<String>,
-    #[prost(string, optional, tag = "22")]
-    dest_ap_name: Option<String>,
-    #[prost(string, optional, tag = "23")]
-    src_ae_inst: Option<String>,
-    #[prost(string, optional, tag = "24")]
-    src_ae_name: Option<String>,
-    #[prost(string, optional, tag = "25")]
-    src_ap_inst: Option<String>,
-    #[prost(string, optional, tag = "26")]
-    src_ap_name: Option<String>,
-    #[prost(string, optional, tag = "27")]
-    result_reason: Option<String>,
-    #[prost(int64, optional, tag = "28")]
-    version: Option<i64>,
-}
-
 /// The bytes of a message. Names have parts that `|` separates.
 pub(super) fn encode(message: &Message) -> Vec<u8> {
     let connect = op::is_connect(message.op_code);
@@ -90,13 +43,12 @@ pub(super) fn encode(message: &Message) -> Vec<u8> {
         abs_syntax: Some(if connect { ABSTRACT_SYNTAX } else { 0 }),
         op_code: message.op_code,
         invoke_id: Some(message.invoke_id.unwrap_or_default()),
-        flags: None,
         obj_class: some(message.obj_class.clone()),
         obj_name: some(message.obj_name.clone()),
         obj_value: message.obj_value.clone(),
         result: Some(message.result.unwrap_or_default()),
         scope: Some(0),
-        auth_policy: Some(auth_policy),
+        auth_value: Some(auth_policy.encode_to_vec()),
         dest_ae_inst: some(dest.ae_instance),
         dest_ae_name: some(dest.ae_name),
         dest_ap_inst: some(dest.ap_instance),
@@ -107,32 +59,19 @@ pub(super) fn encode(message: &Message) -> Vec<u8> {
         src_ap_name: Some(src.ap_name),
         result_reason: some(message.result_reason.clone()),
         version: Some(if connect { VERSION } else { 0 }),
+        ..Wire::default()
     };
     wire.encode_to_vec()
 }
 
 /// Reads a message. None if it is none, or IRATI would not take it.
 pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
-    if bytes.len() > LONGEST {
-        return None;
-    }
-    let wire = Wire::decode(bytes).ok()?;
-    let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let name = ApName::text_of;
-    let policy = wire.auth_policy.unwrap_or_default().name.unwrap_or_default();
+    let (wire, message) = Wire::read(bytes)?;
+    let policy = AuthPolicy::decode(&*wire.auth_value.unwrap_or_default()).ok()?.name.unwrap_or_default();
     let message = Message {
-        op_code: wire.op_code,
-        invoke_id: wire.invoke_id.filter(|id| *id != 0),
-        obj_class: some(wire.obj_class),
-        obj_name: some(wire.obj_name),
-        obj_value: wire.obj_value,
-        result: wire.result.filter(|result| *result != 0),
         auth_mech: (!policy.is_empty() && policy != NO_AUTHENTICATION).then_some(OTHER_AUTHENTICATION),
-        dest_ap_name: name(wire.dest_ap_name, wire.dest_ap_inst, wire.dest_ae_name, wire.dest_ae_inst),
-        src_ap_name: name(wire.src_ap_name, wire.src_ap_inst, wire.src_ae_name, wire.src_ae_inst),
-        result_reason: some(wire.result_reason),
-        version: wire.version.filter(|version| *version != 0),
-        ..Message::default()
+        version: message.version.filter(|version| *version != 0),
+        ..message
     };
     let connect = op::is_connect(message.op_code);
     let named = message.dest_ap_name.is_some() || message.src_ap_name.is_some();

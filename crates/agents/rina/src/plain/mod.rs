@@ -5,10 +5,12 @@
 //! | `arp` | how a name finds a station: the shim DIF over Ethernet |
 //! | `link` | a link's other end: station, session, keep-alive, and the frame of an enrollment |
 //! | `flows` | endpoints of flows there, their numbers here, and messages about them |
+//! | `wire` | the bytes of messages |
 
 pub(crate) mod arp;
 mod flows;
 mod link;
+mod wire;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -21,6 +23,7 @@ use crate::pdu::Header;
 use crate::rib::{Announced, Rib};
 pub(crate) use flows::{Endpoints, FlowObject, MOST, NEW_RUN, Order, Remote, acknowledgement, native, short};
 pub(crate) use link::{Enrolment, FAILED, PlainLink};
+pub(crate) use wire::Wire;
 
 /// `APName` of rlite, and `applicationProcessNamingInfo_t` of IRATI.
 #[derive(Clone, PartialEq, prost::Message)]
