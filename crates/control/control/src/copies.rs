@@ -10,11 +10,16 @@ use hopwright_dataplane::Control;
 use crate::change::Change;
 use crate::entity::{CloneSession, MulticastGroup, Replica};
 use crate::error::{Result, invalid, out_of_range};
+use crate::model::Model;
 
 /// The multicast group of clone session 0, and so on: a session with several copies has a multicast group of its own.
 pub(crate) const FIRST_OF_CLONES: u32 = 0x8000;
 /// Bits of a port number.
 pub const PORT_BITS: u32 = 9;
+/// The clone session of the copies to the CPU of programs for Tofino, whose mirror sessions have ten bits.
+pub const CPU_SESSION: u32 = 1024;
+/// The field list of these copies, in programs that make some.
+pub const COPIED_TO_CPU: u8 = 5;
 /// The most copies of a group.
 const MAX_COPIES: usize = 1024;
 
@@ -43,6 +48,21 @@ pub(crate) fn set_session(id: u32, session: &CloneSession) -> Result<Vec<Change>
         Change::CloneSession(id, Some(dataplane::CloneSession { port, group, truncate })),
         Change::CloneSessionRead(id, Some(session.clone())),
     ])
+}
+
+impl Model {
+    /// Leads a clone session to a port, unless a control plane has written it. Control planes see it only when they write it.
+    ///
+    /// # Errors
+    /// A device that runs the program has no room for it.
+    pub fn lead_copies(&mut self, session: u32, port: u16) -> Result<()> {
+        let ours = dataplane::CloneSession { port: Some(port), ..Default::default() };
+        if self.control().clone_session(session).is_some_and(|there| there != ours) {
+            return Ok(());
+        }
+        // A model that is made anew finds it in the data plane.
+        self.carry_out(vec![Change::CloneSession(session, Some(ours)), Change::CloneSessionRead(session, None)], None)
+    }
 }
 
 /// The multicast groups and clone sessions that a data plane has already.

@@ -48,7 +48,7 @@ mod used;
 
 pub use annotation::AnnotationError;
 pub use carry::Carried;
-pub use copies::PORT_BITS;
+pub use copies::{COPIED_TO_CPU, CPU_SESSION, PORT_BITS};
 pub use digests::{DigestData, DigestList, Digests};
 pub use entity::{Entity, Operation, Update};
 pub use entry::{EntryKey, Idle, Note, Target};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopwright_control::{Carried, IdleListener, Model, Schema, Translate, Update as ModelUpdate};
+use hopwright_control::{CPU_SESSION, Carried, IdleListener, Model, Schema, Translate, Update as ModelUpdate};
 use hopwright_dataplane::{ControlError, Digest, MemoryExceeded, Tenant, VirtualDataPlane};
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -107,7 +107,7 @@ impl Device {
     pub fn with_program(self, program: Program) -> Device {
         let vdp = self.tenant.vdp();
         self.count_frames(&program, &vdp);
-        *lock(&self.state) = Some(State::new(program, vdp));
+        *lock(&self.state) = Some(self.state_of(program, vdp));
         self
     }
 
@@ -143,12 +143,24 @@ impl Device {
         self.tenant.replace(vdp.clone()).map_err(|e| exhausted(e.to_string()))?;
         self.warn_of_headroom();
         self.count_frames(&program, &vdp);
-        *state = Some(State::new(program, vdp));
+        *state = Some(self.state_of(program, vdp));
         Ok(())
     }
 
+    /// The initial state of a program, whose copies to the CPU go to the CPU's port.
+    fn state_of(&self, program: Program, vdp: Arc<VirtualDataPlane>) -> State {
+        let cpu = self.tenant.cpu_port().filter(|_| program.copies_to_cpu() && !self.read_only);
+        let state = State::new(program, vdp);
+        if let Some(port) = cpu
+            && let Err(error) = state.model.lock().lead_copies(CPU_SESSION, port as u16)
+        {
+            tracing::warn!("device {}: no copies to the CPU: {error}", self.id);
+        }
+        state
+    }
+
     fn count_frames(&self, program: &Program, vdp: &VirtualDataPlane) {
-        let counted = self.count_fcs.unwrap_or(program.counts_fcs());
+        let counted = self.count_fcs.unwrap_or(program.is_for_tofino());
         vdp.control().count_frame_bytes(if counted { FCS } else { 0 });
     }
 
@@ -310,7 +322,7 @@ impl Device {
         self.count_frames(&program, &vdp);
         let mut state = lock(&self.state);
         self.prepared(&vdp)?;
-        let next = State { pushed: true, ..State::new(program, vdp.clone()) };
+        let next = State { pushed: true, ..self.state_of(program, vdp.clone()) };
         if keep && let Some(old) = state.as_ref() {
             let Carried { kept, lost } = next.model.lock().carry_over(&old.model.lock());
             tracing::info!("device {}: {kept} entries kept, {lost} did not fit the new program", self.id);

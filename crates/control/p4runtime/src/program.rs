@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, Weak};
 
 use ::bytes::Bytes;
+use hopwright_control::COPIED_TO_CPU;
 use hopwright_dataplane::externs::ExternTypes;
 use hopwright_dataplane::{BuildError, EngineKind, Executable, VirtualDataPlane};
 use hopwright_driver::{Compiled, Hashes};
@@ -249,8 +250,13 @@ impl Program {
         Ok(vdp)
     }
 
-    /// Whether the device that the program is for counts frame check sequences.
-    pub(crate) fn counts_fcs(&self) -> bool {
+    /// Whether the program makes copies to the CPU that it does not name a destination for.
+    pub(crate) fn copies_to_cpu(&self) -> bool {
+        self.is_for_tofino() && self.pipeline.field_lists.iter().any(|list| list.index == COPIED_TO_CPU)
+    }
+
+    /// Whether the program is for a Tofino, whose counters count frame check sequences.
+    pub(crate) fn is_for_tofino(&self) -> bool {
         let package = self.config.p4info.as_ref().and_then(|info| info.pkg_info.as_ref());
         package.is_some_and(|package| matches!(package.arch.as_str(), "tna" | "t2na"))
     }

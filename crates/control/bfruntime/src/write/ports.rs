@@ -1,7 +1,7 @@
 //! Writes mirror sessions and ports.
 
 use hopwright_control::entity::{Cells, CloneSession};
-use hopwright_control::{Entity, Operation, Update};
+use hopwright_control::{CPU_SESSION, Entity, Operation, Update};
 
 use super::multicast::{Plan, copy};
 use super::{Effects, Request, objects};
@@ -14,8 +14,6 @@ use crate::value::{self, merged};
 
 /// The bit of the loopback register that says that a port leads to another one.
 const LOOPBACK: u32 = 1 << 15;
-/// The clone session that leads to the CPU's port.
-const CPU_SESSION: u32 = 1024;
 
 impl Request<'_> {
     pub(super) fn session(&self) -> Result<Effects> {
