@@ -157,6 +157,11 @@ impl Model {
         self.translations.set_ports(ports);
     }
 
+    /// Sets the CPU's port, which programs whose ports are translated may call by another number.
+    pub fn set_cpu_port(&mut self, port: Option<u32>) {
+        self.translations.set_cpu_port(port);
+    }
+
     /// What packets that hit an entry run; `None` if there is no such entry.
     pub fn target(&self, (at, matches, priority): &EntryKey) -> Option<Target> {
         let table = &self.control()[*at];

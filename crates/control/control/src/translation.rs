@@ -3,7 +3,8 @@
 //! A controller's value gets a data plane's value when it is first used, and they belong together until nothing that controllers
 //! have written uses them and values are needed, see [`Translations::sweep`]. A number gets the same number, and a string of decimal
 //! digits that number, if it is free. Others get the highest one that is free: low ones are for constants of programs.
-//! `@p4runtime_translation_mappings` gives pairs that stay. Ports have the names and numbers of the device's ports, and no others.
+//! `@p4runtime_translation_mappings` gives pairs that stay. Ports have the names and numbers of the device's ports, and no others; where
+//! controllers have 32 bits for a port, P4Runtime's number of the CPU's port is one, too.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,13 +13,16 @@ use hopwright_ir::bits;
 use num_bigint::BigUint;
 
 use crate::bytes::{self, NotANumber};
-use crate::error::{Error, Result, bad_number, exhausted, invalid};
+use crate::error::{Error, Result, bad_number, exhausted, invalid, out_of_range};
 use crate::listing;
 
 /// The most bytes of a string.
 const MAX_TEXT: usize = 1024;
 /// The values of a type that are kept before unused ones are looked for.
 const KEPT: usize = 4096;
+/// P4Runtime's number of the CPU's port (`SDN_PORT_CPU`), and the bits of such numbers.
+const CPU: u32 = 0xffff_fffd;
+const CPU_BITS: u32 = 32;
 /// What a pair takes beside the bytes of the controllers' value.
 const PAIR: u64 = 384;
 
@@ -68,6 +72,10 @@ pub struct Translations {
     types: Vec<TranslatedType>,
     pairs: Vec<Pairs>,
     ports: Vec<(Bytes, BigUint)>,
+    /// The CPU's port, if there is one.
+    cpu: Option<BigUint>,
+    /// Whether controllers call it by P4Runtime's number.
+    cpu_by_number: bool,
     /// The data plane's values that were given since [`Translations::begin`].
     given: Vec<(usize, BigUint)>,
     /// The pairs at that time, if unused ones were removed since.
@@ -129,6 +137,16 @@ fn pair_bytes(name: &Bytes) -> u64 {
 }
 
 impl TranslatedType {
+    /// The bits of controllers' numbers, if they have more than the data plane's. A match of all these bits is one of a whole value.
+    pub fn wide(&self) -> Option<u32> {
+        self.sdn_width.filter(|sdn| *sdn > self.width)
+    }
+
+    /// Whether a controller's value is P4Runtime's number of the CPU's port.
+    fn is_cpu(&self, name: &[u8]) -> bool {
+        self.port && self.sdn_width == Some(CPU_BITS) && BigUint::from_bytes_be(name) == CPU.into()
+    }
+
     /// A controller's value, checked and in the shortest form.
     fn canonical(&self, place: &str, request: &[u8]) -> Result<Bytes> {
         if let Some(width) = self.sdn_width {
@@ -199,9 +217,19 @@ impl Translations {
         self.pairs.iter().map(|pairs| pairs.bytes).sum()
     }
 
+    /// Whether values are ports.
+    pub fn has_ports(&self) -> bool {
+        self.types.iter().any(|ty| ty.port)
+    }
+
     /// Whether ports have names.
     pub fn names_ports(&self) -> bool {
-        self.types.iter().any(|ty| ty.port)
+        self.types.iter().any(|ty| ty.port && ty.sdn_width.is_none())
+    }
+
+    /// Sets the CPU's port.
+    pub fn set_cpu_port(&mut self, port: Option<u32>) {
+        self.cpu = port.map(BigUint::from);
     }
 
     /// Sets the device's ports: names and numbers.
@@ -226,6 +254,7 @@ impl Translations {
         if ty.port {
             let known =
                 ty.port_names(&self.ports).iter().find(|(port, _)| *port == name).map(|(_, number)| number.clone());
+            let known = known.or_else(|| self.cpu.clone().filter(|_| ty.is_cpu(&name)));
             return known.or_else(|| ty.number(&name)).map(Some).ok_or_else(|| self.no_port(place, &name));
         }
         Ok(ty.number(&name).filter(|value| !pairs.names.contains_key(value)))
@@ -234,7 +263,15 @@ impl Translations {
     fn no_port(&self, place: Translated<'_>, name: &[u8]) -> Error {
         let ty = &self.types[place.ty];
         if ty.sdn_width.is_some() {
-            return bad_number(place.name, ty.width, NotANumber::TooWide);
+            let mut more: Vec<_> = ty.fixed.iter().map(|(name, _)| ty.text(name)).collect();
+            if self.cpu.is_some() && ty.is_cpu(&CPU.to_be_bytes()) {
+                more.push(ty.text(&CPU.to_be_bytes()));
+            }
+            let more = if more.is_empty() { String::new() } else { format!(", or {}", more.join(", ")) };
+            let (place, text, width) = (place.name, ty.text(name), ty.width);
+            return out_of_range(format!(
+                "`{place}`: there is no port {text}: ports have numbers of {width} bits{more}"
+            ));
         }
         let ports = ty.port_names(&self.ports);
         let names: Vec<_> = ports.iter().map(|(port, _)| String::from_utf8_lossy(port)).collect();
@@ -253,6 +290,7 @@ impl Translations {
     /// As [`Translations::find`], and if all values are in use.
     pub(crate) fn give(&mut self, place: Translated<'_>, request: &[u8]) -> std::result::Result<BigUint, Untranslated> {
         let found = self.find(place, request)?;
+        self.cpu_by_number |= self.types[place.ty].is_cpu(request);
         let (ty, pairs) = (&self.types[place.ty], &mut self.pairs[place.ty]);
         if let Some(value) = &found
             && (!place.whole || ty.port || pairs.names.contains_key(value))
@@ -273,6 +311,9 @@ impl Translations {
         let ty = &self.types[place.ty];
         if !place.whole {
             return ty.name(value);
+        }
+        if self.cpu_by_number && self.cpu.as_ref() == Some(value) && ty.is_cpu(&CPU.to_be_bytes()) {
+            return Bytes::copy_from_slice(&CPU.to_be_bytes());
         }
         let port = || ty.port_names(&self.ports).iter().find(|(_, number)| number == value).map(|(name, _)| name);
         let named = self.pairs[place.ty].names.get(value).or_else(port);
@@ -364,6 +405,7 @@ impl Translations {
 
     /// Takes over another program's pairs of types that are the same.
     pub(crate) fn carry(&mut self, old: &Translations) {
+        self.cpu_by_number |= old.cpu_by_number;
         for (at, ty) in self.types.iter().enumerate() {
             let same =
                 old.types.iter().position(|o| o.name == ty.name && (o.sdn_width, o.width) == (ty.sdn_width, ty.width));

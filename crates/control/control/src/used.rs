@@ -53,9 +53,7 @@ impl Model {
 
 fn add_matches(fields: &[Field], matches: &[MatchValue], used: &mut Used) {
     for field in fields {
-        if let (Some(ty), Some(MatchValue::Exact(value) | MatchValue::Optional(Some(value)))) =
-            (field.translated, matches.get(field.key))
-        {
+        if let (Some(ty), Some(value)) = (field.translated, matches.get(field.key).and_then(|m| field.whole(m))) {
             used.insert((ty, value.clone()));
         }
     }

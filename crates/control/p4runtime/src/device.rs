@@ -442,10 +442,13 @@ impl Device {
         lock(&self.state).as_ref().is_some_and(|state| state.model.lock().digests().are_there())
     }
 
-    /// Gives a program that names ports their names.
+    /// Gives a program whose ports are translated the names of the ports, if it names them, and the CPU's port.
     pub(crate) fn name_ports(&self, model: &mut Model) {
         if model.translations().names_ports() {
             model.set_ports(self.tenant.ports().into_iter().map(|port| (port.name, port.number)));
+        }
+        if model.translations().has_ports() {
+            model.set_cpu_port(self.tenant.cpu_port());
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) fn translated_types(program: &TypedProgram) -> Result<Vec<TranslatedT
         if fixed.is_empty() && is_port && width == PORT_BITS && translation.width == Some(SDN_PORT_BITS) {
             fixed = recirculation_ports(program);
         }
-        let same = translation.width.is_some_and(|sdn| (sdn <= width || is_port) && fixed.is_empty());
+        let same = translation.width.is_some_and(|sdn| sdn <= width && fixed.is_empty());
         if !same {
             let name = declared.control_plane_name.clone();
             found.push(TranslatedType { name, sdn_width: translation.width, width, port: is_port, fixed });

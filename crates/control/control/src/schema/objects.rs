@@ -384,6 +384,16 @@ impl Field {
         self.translated.map(|ty| Translated { ty, whole: true, name: &self.name })
     }
 
+    /// The value of which a match demands all bits.
+    pub fn whole<'v>(&self, value: &'v MatchValue) -> Option<&'v BigUint> {
+        match value {
+            MatchValue::Exact(value) | MatchValue::Optional(Some(value)) => Some(value),
+            MatchValue::Lpm { value, prefix_len } => (*prefix_len == self.width).then_some(value),
+            MatchValue::Ternary { value, mask } => (*mask == bits::mask(self.width)).then_some(value),
+            MatchValue::Optional(None) | MatchValue::Range { .. } => None,
+        }
+    }
+
     /// Whether a match of this field matches anything, so that protocols leave it out.
     pub fn is_any(&self, value: &MatchValue) -> bool {
         match value {

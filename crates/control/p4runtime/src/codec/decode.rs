@@ -10,7 +10,7 @@ use hopwright_control::entity::{
 use hopwright_control::schema::{Field, Table};
 use hopwright_control::{Entity, Operation, PORT_BITS, Schema, Translate, Translated, Update, bad_number, bytes};
 use hopwright_dataplane::{Count, Rates};
-use hopwright_ir::{MatchValue, Type as IrType};
+use hopwright_ir::{MatchValue, Type as IrType, bits};
 use num_bigint::BigUint;
 
 use crate::failure::{Failure, Result, invalid, unimplemented};
@@ -208,10 +208,21 @@ impl Decoder<'_, '_> {
             let name = || field.map_or_else(|| format!("match field {}", m.field_id), |f| f.name.clone());
             let whole = field.and_then(Field::translated);
             let part = whole.map(|place| Translated { whole: false, ..place });
+            let wide = whole.and_then(|place| self.schema.translated_types[place.ty].wide());
+            let width = field.map_or(0, |f| f.width);
             let mut number = |place, bytes: &Bytes| self.number(place, name, bytes);
             let value = match m.field_match_type.as_ref() {
                 Some(Wire::Exact(m)) => MatchValue::Exact(number(whole, &m.value)?),
                 Some(Wire::Optional(m)) => MatchValue::Optional(Some(number(whole, &m.value)?)),
+                // All bits of a controller's number are a whole value.
+                Some(Wire::Lpm(m)) if wide.is_some_and(|wide| u32::try_from(m.prefix_len) == Ok(wide)) => {
+                    MatchValue::Lpm { value: number(whole, &m.value)?, prefix_len: width }
+                }
+                Some(Wire::Ternary(m))
+                    if wide.is_some_and(|wide| BigUint::from_bytes_be(&m.mask) == bits::mask(wide)) =>
+                {
+                    MatchValue::Ternary { value: number(whole, &m.value)?, mask: bits::mask(width) }
+                }
                 Some(Wire::Lpm(m)) => MatchValue::Lpm {
                     value: number(part, &m.value)?,
                     prefix_len: u32::try_from(m.prefix_len)

@@ -5,7 +5,7 @@ use hopwright_control::entity::{CloneSession, DigestConfig, Metadata, MulticastG
 use hopwright_control::schema::{Field, Register, Schema, Table};
 use hopwright_control::{EntryKey, IdleEntry, Model, Target, Translated, Translations, bytes};
 use hopwright_dataplane::{Count, EntryTarget, Rates, WeightedAction};
-use hopwright_ir::{ActionCall, MatchValue, Type as IrType};
+use hopwright_ir::{ActionCall, MatchValue, Type as IrType, bits};
 use num_bigint::BigUint;
 
 use crate::proto::v1;
@@ -46,7 +46,16 @@ impl<'m> Encode<'m> {
             let whole = field.translated();
             let part = whole.map(|place| Translated { whole: false, ..place });
             let (whole, part) = (|v| self.place(whole, v), |v| self.place(part, v));
+            let wide = field.translated.and_then(|ty| self.schema.translated_types[ty].wide());
+            let wide = wide.filter(|_| field.whole(value).is_some());
             let wire = match value {
+                // All bits of a controller's number are a whole value.
+                MatchValue::Lpm { value, .. } if let Some(wide) = wide => {
+                    Wire::Lpm(field_match::Lpm { value: whole(value), prefix_len: wide as i32 })
+                }
+                MatchValue::Ternary { value, .. } if let Some(wide) = wide => {
+                    Wire::Ternary(field_match::Ternary { value: whole(value), mask: bytes::of(&bits::mask(wide)) })
+                }
                 MatchValue::Exact(v) => Wire::Exact(field_match::Exact { value: whole(v) }),
                 MatchValue::Lpm { value, prefix_len } => {
                     Wire::Lpm(field_match::Lpm { value: part(value), prefix_len: *prefix_len as i32 })

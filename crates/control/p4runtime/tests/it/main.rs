@@ -9,3 +9,4 @@ mod idle;
 mod ids;
 mod p4info;
 mod sai;
+mod tofino;
