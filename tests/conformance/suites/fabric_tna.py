@@ -15,16 +15,18 @@ PORTS = [1, 2, 3, 4]
 CPU_PORT = 320
 # Of Makefile.profiles: what the profile `fabric` leaves out.
 LEFT_OUT = {"upf", "int", "bng", "dth", "xconnect", "p4rt", "int-dod"}
+SKIPPED = "that the suite always skips, as deprecated"
 PROTOCOL = ptf.HERE.parents[1] / "crates/control/protobuf/proto"
 
 
 def groups_in(file: Path) -> dict[str, set[str]]:
-    """The groups that the decorator `group` puts test classes into."""
+    """The groups that the decorator `group` puts test classes into, and SKIPPED for those that are always skipped."""
     found = {}
     for node in ast.parse(file.read_text()).body:
         if isinstance(node, ast.ClassDef):
-            calls = [d for d in node.decorator_list if isinstance(d, ast.Call) and ast.unparse(d.func).split(".")[-1] == "group"]
-            found[node.name] = {argument.value for call in calls for argument in call.args}
+            calls = [(ast.unparse(d.func).split(".")[-1], d.args) for d in node.decorator_list if isinstance(d, ast.Call)]
+            groups = {argument.value for name, arguments in calls for argument in arguments if name == "group"}
+            found[node.name] = groups | {SKIPPED for name, _ in calls if name == "skip"}
     return found
 
 
@@ -68,8 +70,8 @@ class Basic(FabricTna):
     def jobs(self, checkout):
         jobs, left_out = [], {}
         for module, test, groups in self.tests(checkout):
-            if groups & LEFT_OUT:
-                why = "that other profiles run"
+            if groups & (LEFT_OUT | {SKIPPED}):
+                why = "that other profiles run" if groups & LEFT_OUT else SKIPPED
                 left_out[why] = left_out.get(why, 0) + 1
             else:
                 jobs.append(self.test_job(checkout, "fabric", f"{module}.{test}"))
@@ -82,12 +84,14 @@ class Mobile(FabricTna):
     counts = """The tests of ptf/tests/unary in the groups upf and int, with the smallest profile that has them."""
 
     def jobs(self, checkout):
-        jobs = []
+        jobs, left_out = [], {}
         for module, test, groups in self.tests(checkout):
             wanted = [group for group in ("upf", "int") if group in groups]
-            if wanted:
+            if wanted and SKIPPED in groups:
+                left_out[SKIPPED] = left_out.get(SKIPPED, 0) + 1
+            elif wanted:
                 jobs.append(self.test_job(checkout, "-".join(["fabric", *wanted]), f"{module}.{test}"))
-        return jobs, {}
+        return jobs, left_out
 
 
 @functools.cache
