@@ -17,6 +17,7 @@ use crate::jit::{self, Ahead, CompiledPipeline};
 use crate::offload::{Device, DeviceFault, Offload};
 use crate::state::digest::Digests;
 use crate::state::{ExternObject, models_of};
+use crate::trace::shared::SharedTraces;
 use crate::trace::traces::Traces;
 
 /// Which executor runs the packets.
@@ -51,6 +52,16 @@ pub(crate) enum Engine {
     Jit(Box<MachineProgram>),
     Interp(Box<Interpreter>),
     Offload(Arc<Device>),
+}
+
+impl Engine {
+    /// The traces of all data planes with this one's machine code.
+    fn shared_traces(&self) -> Arc<SharedTraces> {
+        match self {
+            Engine::Jit(program) => program.code().traces.clone(),
+            Engine::Interp(_) | Engine::Offload(_) => Arc::default(),
+        }
+    }
 }
 
 /// The interpreter. It is the one writer of counters, meters and registers: interpreters of the same objects, with the code before a
@@ -113,7 +124,7 @@ impl VirtualDataPlane {
         let control = Control::new(&pipeline, &types, || Ok(Digests::interpreted()))?;
         let device = Device::new(offload);
         control.attach(&device).map_err(|fault| BuildError::Program(fault.to_string()))?;
-        let traces = Traces::new(control.domain());
+        let traces = Traces::new(control.domain(), Arc::default());
         let (engine, control, observer) = (Engine::Offload(device), Arc::new(control), OnceLock::new());
         Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer, first: 0 }))
     }
@@ -147,7 +158,7 @@ impl VirtualDataPlane {
                 (Engine::Jit(Box::new(MachineProgram::new(compiled, &control)?)), control)
             }
         };
-        let traces = Traces::new(control.domain());
+        let traces = Traces::new(control.domain(), engine.shared_traces());
         Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer: OnceLock::new(), first: 0 }))
     }
 
@@ -178,7 +189,7 @@ impl VirtualDataPlane {
             0 => footprint::of_program(&self.pipeline).saturating_add(self.code_bytes()),
             first => first,
         };
-        let traces = Traces::new(control.domain());
+        let traces = Traces::new(control.domain(), engine.shared_traces());
         Ok(Arc::new(VirtualDataPlane { engine, pipeline, control, traces, observer: OnceLock::new(), first }))
     }
 

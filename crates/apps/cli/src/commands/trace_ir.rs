@@ -33,7 +33,7 @@ pub(crate) struct Learned {
     /// The packets' paths.
     profile: Profile,
     /// The code of the most frequent ones, if most packets are on few paths.
-    pub code: Option<TraceCode>,
+    pub code: Option<Arc<TraceCode>>,
 }
 
 /// The packets of a packet test, or of a capture. Those of a capture arrive at a port.
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &TraceIrArgs) -> Result<(), Failure> {
     let Learned { vdp, profile, code } = &learn(&pipeline, &received, &args.learning)?;
     let (packets, paths) = (profile.packets(), profile.paths());
     let text = match code.as_ref().and_then(|code| Some((code, vdp.trace_ir(code)?))) {
-        _ if args.paths => profile.tree(&pipeline, code.as_ref()),
+        _ if args.paths => profile.tree(&pipeline, code.as_deref()),
         Some((code, mut ir)) => {
             args.passes.iter().for_each(|pass| pass.run(&mut ir));
             let counts = count(&pipeline, &ir, &received, &args.learning)?;

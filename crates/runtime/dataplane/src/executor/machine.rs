@@ -29,6 +29,7 @@ use crate::packet::{Packet, Pool};
 use crate::state::ExternObject;
 use crate::state::cell::Cells;
 use crate::table::{LINE, Table, prefetch_lines};
+use crate::trace::shared::SharedTraces;
 use crate::trace::traces::Tally;
 
 /// The maximum number of cache lines to prefetch per packet, such that those of a batch do not evict one another from
@@ -46,11 +47,13 @@ pub(crate) struct Code {
     pub compiled: CompiledPipeline,
     /// The path profiler, once it was needed.
     profiler: Mutex<Option<Arc<PathProfiler>>>,
+    /// The traces of all data planes that have this code.
+    pub traces: Arc<SharedTraces>,
 }
 
 impl Code {
     pub(crate) fn new(compiled: CompiledPipeline) -> Arc<Code> {
-        Arc::new(Code { compiled, profiler: Mutex::default() })
+        Arc::new(Code { compiled, profiler: Mutex::default(), traces: Arc::default() })
     }
 }
 
@@ -147,15 +150,16 @@ impl MachineProgram {
 }
 
 impl MachineProgram {
-    /// Compiles traces of these paths. The traces must not be used after the program is dropped.
+    /// Traces of these paths: those that an equal program has, or new ones. They must not be used after the program is dropped.
     pub(crate) fn specialise(
         &self,
         pipeline: &Pipeline,
         paths: &[Path],
         without: &[TracePass],
-        sites: &mut ExitSites,
-    ) -> Result<Option<TraceCode>, Unsupported> {
-        TraceCode::new(pipeline, &self.code.compiled, paths, &self.natives, without, sites)
+    ) -> Result<Option<Arc<TraceCode>>, Unsupported> {
+        let compile =
+            |sites: &mut ExitSites| TraceCode::new(pipeline, &self.code.compiled, paths, &self.natives, without, sites);
+        self.code.traces.find_or_compile(paths, &self.natives, without, compile)
     }
 
     /// The generated functions, without traces.

@@ -1,4 +1,5 @@
 //! Traces: machine code specialised to the most frequent paths of packets.
 
 pub(crate) mod respecialise;
+pub(crate) mod shared;
 pub(crate) mod traces;

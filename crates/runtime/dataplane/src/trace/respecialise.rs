@@ -140,17 +140,20 @@ impl VirtualDataPlane {
     }
 
     /// Compiles traces of the most frequent paths of a profile, without some passes, and does not publish them. The code must not
-    /// run after the data plane is dropped. `None` if fewer than half of the packets would complete a trace.
+    /// run after the data plane is dropped. Data planes with the same machine code share the traces of the same paths. `None` if fewer than half of the packets would complete a trace.
     ///
     /// # Errors
     /// The traces cannot be compiled.
-    pub fn compile_traces(&self, profile: &Profile, without: &[TracePass]) -> Result<Option<TraceCode>, Unsupported> {
+    pub fn compile_traces(
+        &self,
+        profile: &Profile,
+        without: &[TracePass],
+    ) -> Result<Option<Arc<TraceCode>>, Unsupported> {
         let Engine::Jit(program) = self.engine() else { return Ok(None) };
         let paths: Vec<Path> = profile.paths.iter().take(MAX_PATHS).map(|(path, _)| path.clone()).collect();
         // A packet that takes a side exit has run part of the trace in vain, so at least half of the packets must
         // complete one.
-        let sites = &mut lock(&self.traces().sites);
-        let code = program.specialise(self.pipeline(), &paths, without, sites)?;
+        let code = program.specialise(self.pipeline(), &paths, without)?;
         Ok(code.filter(|code| profile.covered(code) * 2 >= profile.packets))
     }
 

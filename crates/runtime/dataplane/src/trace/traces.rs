@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use hopwright_abi::{MAX_EXIT_SITES, MAX_PROFILE_POINTS, RunBatch};
 
-use crate::jit::{ExitSites, PathProfiler, TraceCode};
+use crate::jit::{PathProfiler, TraceCode};
 use crate::sync::published::Published;
 use crate::sync::quiescence::{Domain, Guard};
+use crate::trace::shared::SharedTraces;
 
 /// Words of one packet's profile: the number of program points, then the points.
 pub(super) const WORDS: usize = MAX_PROFILE_POINTS + 1;
@@ -33,7 +34,7 @@ impl Default for Tally {
 
 /// The traces of a data plane.
 pub struct Traces {
-    pub(super) code: Published<Option<TraceCode>>,
+    pub(super) code: Published<Option<Arc<TraceCode>>>,
     /// The number of paths that have code.
     pub(super) paths: AtomicU64,
     pub(super) respecialisations: AtomicU64,
@@ -43,7 +44,7 @@ pub struct Traces {
     pub(super) profiling: AtomicBool,
     pub(super) profile: Mutex<PathProfile>,
     tallies: Mutex<Vec<Weak<Tally>>>,
-    pub(super) sites: Mutex<ExitSites>,
+    shared: Arc<SharedTraces>,
 }
 
 /// The profile being recorded.
@@ -67,7 +68,8 @@ impl PathProfile {
 }
 
 impl Traces {
-    pub(crate) fn new(domain: &Arc<Domain>) -> Traces {
+    /// `shared` are those of the program's machine code.
+    pub(crate) fn new(domain: &Arc<Domain>, shared: Arc<SharedTraces>) -> Traces {
         Traces {
             code: Published::new(None, domain),
             paths: AtomicU64::new(0),
@@ -76,7 +78,7 @@ impl Traces {
             profiling: AtomicBool::new(false),
             profile: Mutex::default(),
             tallies: Mutex::default(),
-            sites: Mutex::default(),
+            shared,
         }
     }
 
@@ -88,7 +90,7 @@ impl Traces {
 
     /// Returns the current traces, if there are any.
     pub(crate) fn current<'a>(&'a self, guard: &'a Guard<'_>) -> Option<&'a TraceCode> {
-        self.code.get(guard.inside()).as_ref()
+        self.code.get(guard.inside()).as_deref()
     }
 
     /// Returns counts for a new executor.
@@ -140,9 +142,8 @@ impl Traces {
     /// line and their number.
     pub fn exits_by_site(&self) -> Vec<(String, u64)> {
         let tallies: Vec<Arc<Tally>> = lock(&self.tallies).iter().filter_map(Weak::upgrade).collect();
-        let sites = lock(&self.sites);
         let of = |site: usize| tallies.iter().map(|t| t.sites[site].load(Ordering::Relaxed)).sum();
-        let counted = sites.texts().iter().enumerate().map(|(site, text)| (text.clone(), of(site)));
+        let counted = self.shared.exit_sites().into_iter().enumerate().map(|(site, text)| (text, of(site)));
         counted.filter(|(_, packets)| *packets > 0).collect()
     }
 }

@@ -16,6 +16,7 @@ mod meters;
 mod not_run;
 mod packet_tests;
 mod samples;
+mod shared_traces;
 mod switch;
 mod tables;
 mod tenants;

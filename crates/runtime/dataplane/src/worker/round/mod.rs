@@ -62,6 +62,8 @@ pub struct Worker {
     paused: bool,
     /// When a generator makes the next packet, if one does.
     due: Option<Instant>,
+    /// Nothing new is begun: see [`Worker::finish`].
+    finishing: bool,
     lost_time: LostTime,
     started: Instant,
     pool: Pool,
@@ -105,6 +107,7 @@ impl Worker {
             round_ends: None,
             paused: false,
             due: None,
+            finishing: false,
             lost_time: LostTime::new(),
             started: switch.started(),
             pool,
@@ -134,6 +137,7 @@ impl Worker {
             self.switch.start_adapting(start_respecialiser);
         }
         self.queues.iter_mut().for_each(|queue| queue.port.set_intake(true));
+        self.finishing = false;
         self.mailbox().attention.set_running(true);
         while !self.switch.stopping() {
             let count = self.step();
@@ -173,13 +177,17 @@ impl Worker {
     }
 
     /// Brings every packet that workers have taken in, and what the control plane has sent, to where it goes: packets that wait for the
-    /// rates of egress queues leave at these for a tenth of a second, and then as fast as devices take them, for as long at most. To be
-    /// called while these workers do no other rounds. `agent` moves what waits for it, and says whether that was anything.
+    /// rates of egress queues leave at these for a tenth of a second, and then as fast as devices take them, for as long at most. Packet
+    /// generators make nothing meanwhile. To be called while these workers do no other rounds. `agent` moves what waits for it, and says
+    /// whether that was anything.
     pub fn finish(workers: &mut [Worker], mut agent: impl FnMut() -> bool) {
         let set_hurry = |workers: &mut [Worker], hurry| {
             workers.iter_mut().flat_map(|worker| &mut worker.queues).for_each(|queue| queue.port.set_hurry(hurry));
         };
-        workers.iter_mut().flat_map(|worker| &mut worker.queues).for_each(|queue| queue.port.set_intake(false));
+        for worker in &mut *workers {
+            worker.finishing = true;
+            worker.queues.iter_mut().for_each(|queue| queue.port.set_intake(false));
+        }
         let (mut begun, mut hurry) = (Instant::now(), false);
         loop {
             let mut more = agent();
@@ -299,7 +307,7 @@ impl Worker {
             if self.switch.workers().injected.take() {
                 total += self.inject_all();
             }
-            if self.due.is_some() {
+            if self.due.is_some() && !self.finishing {
                 total += self.generate();
             }
         }

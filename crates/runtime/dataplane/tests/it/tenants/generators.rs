@@ -63,6 +63,11 @@ fn generators_of_tenants_make_their_own_packets_within_their_rates() {
             worker.step();
         }
         assert_eq!(tenants[0].stats().injected, before[0]);
+        // A worker that finishes what it has makes no more.
+        Worker::finish(std::slice::from_mut(&mut worker), || false);
+        let finished = tenants[1].stats();
+        Worker::finish(std::slice::from_mut(&mut worker), || false);
+        assert_eq!((tenants[1].stats().injected, finished.tx_packets), (finished.injected, finished.injected + 50));
     }
 }
 
