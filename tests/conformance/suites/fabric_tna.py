@@ -65,7 +65,8 @@ class Basic(FabricTna):
     name = "fabric-tna-ptf"
     title = "fabric-tna: PTF"
     counts = """The tests of ptf/tests/unary that the profile fabric runs, with fabric_tna.p4 and P4Runtime; each test has a switch of its own, with ports 1 to 4.
-        The tests ask gNMI for the numbers of ports only, and get them from the runner."""
+        The tests ask gNMI for the numbers of ports only, and get them from the runner, as they get the size of the bridged metadata,
+        which each compiler places as it likes."""
 
     def jobs(self, checkout):
         jobs, left_out = [], {}
