@@ -478,6 +478,25 @@ class BfRuntime(unittest.TestCase):
         self.assertEqual(data.to_dict()["$MULTICAST_NODE_ID"], [])
         groups.entry_del(ALL, [group])
 
+    def test_the_multicast_group_0(self):
+        self.nodes((1, 10, [1, 2]))
+        groups, group = self.group(0, [1])
+        table, key = self.switched()
+        table.entry_add(ALL, [key], [table.make_data([gc.DataTuple("group", 0)], "In.flood")])
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+        self.switch.send(0, frame)
+        for port in (1, 2):
+            self.assertIsNotNone(self.switch.receive(port), port)
+        ((data, found),) = groups.entry_get(ALL, None, {"from_hw": False})
+        self.assertEqual((data.to_dict()["$MULTICAST_NODE_ID"], found.to_dict()["$MGID"]["value"]), ([1], 0))
+        # The other group that has its place cannot be there, too.
+        with Refused(self, "RESOURCE_EXHAUSTED"):
+            self.group(0x8000 + 1025, [1])
+        groups.entry_del(ALL, [group])
+        self.group(0x8000 + 1025, [1])
+        with Refused(self, "RESOURCE_EXHAUSTED"):
+            self.group(0, [1])
+
     def list_entry(self, name, number, members):
         """An entry of a table whose data are a list of ports or nodes."""
         table = self.table(name)

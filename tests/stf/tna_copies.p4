@@ -6,8 +6,8 @@
 header data_t {
     bit<8> op;
     bit<8> a;                // a port, or a group
-    bit<8> b;                // an exclusion id
-    bit<8> c;                // a replication id
+    bit<8> b;                // an exclusion id, another group, or a port
+    bit<8> c;                // a replication id, or whether the CPU has a copy
 }
 
 // From ingress to egress, in front of the packet.
@@ -73,6 +73,19 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
                 ig_tm_md.rid = (bit<16>) hdr.data.c;
             }
             0x07: { ig_tm_md.ucast_egress_port = (PortId_t) hdr.data.a; }
+            0x08: {
+                ig_tm_md.mcast_grp_a = (bit<16>) hdr.data.a;
+                ig_tm_md.mcast_grp_b = (bit<16>) hdr.data.b;
+            }
+            0x09: {
+                ig_tm_md.mcast_grp_a = (bit<16>) hdr.data.a;
+                ig_tm_md.ucast_egress_port = (PortId_t) hdr.data.b;
+                ig_tm_md.copy_to_cpu = hdr.data.c[0:0];
+            }
+            0x0a: {
+                ig_tm_md.mcast_grp_a = (bit<16>) hdr.data.a;
+                ig_tm_md.copy_to_cpu = 1;
+            }
         }
     }
 }

@@ -123,6 +123,8 @@ impl Strip<'_> {
                 | ExternFn::Recirculate(_)
                 | ExternFn::Resubmit(_)
                 | ExternFn::Truncate
+                | ExternFn::CountHeader
+                | ExternFn::Replicate
                 | ExternFn::Digest(_) => true,
                 ExternFn::RegisterRead(object) => is_own_register(&self.pipeline[*object].name),
                 _ => false,

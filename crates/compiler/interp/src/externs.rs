@@ -84,6 +84,14 @@ impl Machine<'_> {
             (ExternFn::Truncate, [ExternArg::In(length)]) => {
                 self.packet.requests.truncate = Some(self.eval_u64(length) as u32);
             }
+            (ExternFn::CountHeader, [ExternArg::In(header)]) => {
+                let header = self.eval_u64(header) as u32;
+                let most = self.packet.requests.truncate;
+                self.packet.requests.truncate = most.map(|most| most.saturating_sub(header));
+            }
+            (ExternFn::Replicate, [ExternArg::In(further)]) => {
+                self.packet.requests.replicate = self.eval_u64(further) as u32;
+            }
             (ExternFn::Assert | ExternFn::Assume, [ExternArg::In(condition)]) => {
                 if !self.eval(condition).is_true() {
                     let what = match call.function {

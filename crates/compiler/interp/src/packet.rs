@@ -31,6 +31,8 @@ pub(super) struct Requests {
     pub digests: Vec<Digest>,
     /// The maximum length to send in bytes.
     pub truncate: Option<u32>,
+    /// Where a packet of a group goes, too.
+    pub replicate: u32,
 }
 
 /// The reason why a packet cannot be processed further and is dropped: the program exceeded the step limit, failed an

@@ -220,6 +220,7 @@ impl<'a> Run<'a> {
         // These requests are ingress's; the others are for egress.
         let clone = packet.requests.clone_ingress.take();
         let resubmit = packet.requests.resubmit.take();
+        let further = std::mem::take(&mut packet.requests.replicate);
         let port = packet.get(standard.ingress_port).to_u64();
         if let Some((number, list)) = clone
             && let Some(session) = self.store.clone_session(number)
@@ -246,7 +247,13 @@ impl<'a> Run<'a> {
         if group != 0 {
             packet.set(standard.instance_type, InstanceType::Replication as u64);
             self.replicate(&packet, group);
-            return Ok(());
+            if further as u16 != 0 {
+                self.replicate(&packet, further as u16);
+            }
+            if further >> 16 == 0 {
+                return Ok(());
+            }
+            packet.set(standard.instance_type, InstanceType::Normal as u64);
         }
         let port = packet.get(standard.egress_spec).to_u64() as u16;
         if u32::from(port) == DROP_PORT {

@@ -24,8 +24,10 @@ const CPU_SESSION: u32 = 1024;
 const WIRED: u64 = 1 << 15;
 /// In a cell of `level1_exclusion`: the node has the exclusion id in the low bits.
 const EXCLUDES: u64 = 1 << 16;
-/// What types of requests are until the program writes them: less than any of their values, because the device finds a type only
-/// if it was written.
+/// The number of multicast group 0.
+const GROUP_ZERO: u16 = 0x8000 + 1025;
+/// What types of requests and multicast groups are until the program writes them: less than any of their values, because the device
+/// finds them only if they were written.
 const UNWRITTEN: i32 = -1;
 /// Registers of the device with their sizes and widths, for the control plane.
 pub(crate) const REGISTERS: [(&str, u64, u32); 4] = [
@@ -232,6 +234,7 @@ impl Switch<'_> {
     /// Ingress, its deparser, and the traffic manager's decision.
     fn ingress(&mut self, next: ToIngress, first: bool) -> Result<(), Fault> {
         let Some(mut pass) = self.start(&next.bytes, &self.ingress_prefix(&next), next.port) else { return Ok(()) };
+        let has_group_zero = self.reference.state.groups.contains_key(&GROUP_ZERO);
         self.set(&mut pass, IngressForTm, "ucast_egress_port", NO_PORT);
         self.set(&mut pass, IngressFromParser, "global_tstamp", self.time());
         self.run(BlockRole::Parser, &mut pass)?;
@@ -245,6 +248,9 @@ impl Switch<'_> {
             let flags = self.error_flags(pass.error);
             self.set(&mut pass, IngressFromParser, "parser_err", flags);
             self.unwritten(&mut pass, IngressForDeparser, &["resubmit_type", "digest_type", "mirror_type"]);
+            if has_group_zero {
+                self.unwritten(&mut pass, IngressForTm, &["mcast_grp_a", "mcast_grp_b"]);
+            }
             self.run(BlockRole::Ingress, &mut pass)?;
         }
         self.run(BlockRole::IngressDeparser, &mut pass)?;
@@ -268,17 +274,17 @@ impl Switch<'_> {
         };
         let dropped = self.flag(&pass, IngressForDeparser, "drop_ctl", 0);
         let [a, b] = ["mcast_grp_a", "mcast_grp_b"].map(|name| self.number(&pass, IngressForTm, name));
-        let group = if dropped {
-            0
-        } else if a != 0 {
-            a
-        } else {
-            b
+        let groups = match [a, b] {
+            _ if dropped => [0, 0],
+            written if written.iter().any(|group| (1..=0xffff).contains(group)) => {
+                written.map(|group| u16::try_from(group).unwrap_or(0))
+            }
+            written if has_group_zero && written.contains(&0) && sent.port == NO_PORT => [GROUP_ZERO, 0],
+            _ => [0, 0],
         };
         let bypass = self.flag(&pass, IngressForTm, "bypass_egress", 0);
-        if group != 0 {
-            self.replicate(&pass, &sent, group as u16, bypass);
-            return Ok(());
+        for group in groups.into_iter().filter(|group| *group != 0) {
+            self.replicate(&pass, &sent, group, bypass);
         }
         if self.flag(&pass, IngressForTm, "copy_to_cpu", 0) && !self.flag(&pass, IngressForDeparser, "drop_ctl", 1) {
             self.mirror(sent.bytes.clone(), CPU_SESSION, None, sent.queue, sent.class);
@@ -330,7 +336,9 @@ impl Switch<'_> {
         let Some(Session { port, group, truncate }) = self.reference.state.sessions.get(&session).copied() else {
             return;
         };
-        let most = truncate.map_or(bytes.len(), |most| bytes.len().min(most as usize));
+        // The header counts.
+        let counted = header.as_ref().map_or(0, |header| header.len().div_ceil(8));
+        let most = truncate.map_or(bytes.len(), |most| bytes.len().min((most as usize).saturating_sub(counted)));
         let copy = ToEgress { bytes: bytes[..most].into(), port: 0, rid: 0, queue, class, mirrored: header };
         for replica in group.and_then(|group| self.reference.state.groups.get(&group).cloned()).unwrap_or_default() {
             self.egress.push_back(ToEgress { port: replica.port.into(), rid: replica.rid, ..copy.clone() });

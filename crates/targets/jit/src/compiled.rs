@@ -145,6 +145,8 @@ pub struct Suspension {
     pub recirculate: Option<SlotId>,
     /// Upper half: 1; lower half: the maximum length to send in bytes.
     pub truncate: Option<SlotId>,
+    /// Upper half: 1; lower half: where a packet of a group goes besides, see [`hopwright_ir::ExternFn::Replicate`].
+    pub replicate: Option<SlotId>,
     /// If set, [`hopwright_abi::Runtime::original`] holds the whole packet as received when ingress ends; otherwise
     /// only the bytes in front of the payload.
     pub whole_original: bool,

@@ -139,6 +139,7 @@ impl Compiler {
             resubmit: slots.resubmit,
             recirculate: slots.recirculate,
             truncate: slots.truncate,
+            replicate: slots.replicate,
             whole_original: self.plan.parser_writes,
             record: self.plan.record.clone(),
             lists: self.pipeline.field_lists.clone(),

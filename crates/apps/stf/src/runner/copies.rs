@@ -10,9 +10,9 @@ impl<'a> Runner<'a> {
     /// Carries out a line about clone sessions and multicast groups.
     pub(super) fn copies(&mut self, command: &'a Command) -> Result<(), LineError> {
         match command {
-            Command::MirrorPort(session, port) => {
+            Command::MirrorPort(session, port, length) => {
                 let to = self.sessions.entry(*session).or_default();
-                to.port = Some(*port);
+                (to.port, to.truncate) = (Some(*port), *length);
                 self.engine.set_clone_session(*session, Some(*to))?;
             }
             Command::MirrorGroup(session, group) => {

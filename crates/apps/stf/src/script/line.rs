@@ -130,6 +130,12 @@ impl<'a> Line<'a> {
         Ok(ports)
     }
 
+    /// A length at the end of a line, if there is one.
+    pub(super) fn length(&mut self) -> Parsed<Option<u32>> {
+        let absent = self.skip().is_empty();
+        if absent { Ok(None) } else { self.small("length").map(Some) }
+    }
+
     pub(super) fn add(&mut self) -> Parsed<Add> {
         let table = self.name()?;
         let priority =

@@ -74,8 +74,8 @@ pub enum Command {
     },
     /// `check_register NAME(INDEX)[[HI:LO]] OP NUMBER`: register, index, bits of the cell, and what must hold.
     CheckRegister(String, u64, Option<(u32, u32)>, Comparison, Number),
-    /// `mirroring_add SESSION PORT`.
-    MirrorPort(u32, u16),
+    /// `mirroring_add SESSION PORT [LENGTH]`.
+    MirrorPort(u32, u16, Option<u32>),
     /// `mirroring_add_mc SESSION GROUP`.
     MirrorGroup(u32, u16),
     /// `mirroring_delete SESSION`.
@@ -377,7 +377,7 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
         },
         "check_counter" => line.check_counter()?,
         "check_register" => line.check_register()?,
-        "mirroring_add" => Command::MirrorPort(line.small("session")?, line.small("port")?),
+        "mirroring_add" => Command::MirrorPort(line.small("session")?, line.small("port")?, line.length()?),
         "mirroring_add_mc" => Command::MirrorGroup(line.small("session")?, line.small("group")?),
         "mirroring_delete" => Command::MirrorDelete(line.small("session")?),
         "mirroring_get" => Command::MirrorGet(line.small("session")?),

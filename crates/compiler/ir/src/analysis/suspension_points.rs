@@ -26,6 +26,8 @@ pub struct RequestSlots {
     pub recirculate: Option<SlotId>,
     /// Truncate: 1 in the upper half, the length in bytes in the lower half.
     pub truncate: Option<SlotId>,
+    /// What a packet of a group is sent to besides: 1 in the upper half, in the lower half the argument of [`ExternFn::Replicate`].
+    pub replicate: Option<SlotId>,
     /// `mcast_grp`, if the program ever sets it.
     pub group: Option<SlotId>,
 }
@@ -47,9 +49,8 @@ impl RequestSlots {
     }
 
     fn all(&self) -> impl Iterator<Item = SlotId> {
-        [self.clone_ingress, self.clone_egress, self.resubmit, self.recirculate, self.truncate, self.group]
-            .into_iter()
-            .flatten()
+        let of_packets = [self.clone_ingress, self.clone_egress, self.resubmit, self.recirculate, self.truncate];
+        of_packets.into_iter().chain([self.replicate, self.group]).flatten()
     }
 
     /// The requests handled at the end of ingress.
@@ -71,7 +72,7 @@ impl RequestSlots {
 /// The pipeline with assignments to request slots in place of calls, and with field-list shadows; `None` if it makes no
 /// requests.
 pub fn lower(p: &Pipeline) -> Option<(Pipeline, RequestSlots)> {
-    let mut used = [false; 6];
+    let mut used = [false; 7];
     walk::all_stmts(p, &mut |s| match &s.kind {
         StmtKind::Extern(call) => match &call.function {
             // A clone session may truncate its copies.
@@ -81,7 +82,8 @@ pub fn lower(p: &Pipeline) -> Option<(Pipeline, RequestSlots)> {
             }
             ExternFn::Resubmit(_) => used[2] = true,
             ExternFn::Recirculate(_) => used[3] = true,
-            ExternFn::Truncate => used[4] = true,
+            ExternFn::Truncate | ExternFn::CountHeader => used[4] = true,
+            ExternFn::Replicate => used[6] = true,
             _ => {}
         },
         StmtKind::Assign(slot, value) => {
@@ -109,6 +111,7 @@ pub fn lower(p: &Pipeline) -> Option<(Pipeline, RequestSlots)> {
         resubmit: slot(used[2], "$resubmit"),
         recirculate: slot(used[3], "$recirculate"),
         truncate: slot(used[4], "$truncate"),
+        replicate: slot(used[6], "$replicate"),
         group: used[5].then_some(p.standard.mcast_grp),
     };
     for block in walk::all_blocks_mut(&mut p) {
@@ -156,8 +159,24 @@ fn request(slots: &RequestSlots, call: &ExternCall) -> Option<(SlotId, Expr)> {
         (ExternFn::Resubmit(number), []) => Some((slots.resubmit?, word(encode_list(Some(*number)), call.span))),
         (ExternFn::Recirculate(number), []) => Some((slots.recirculate?, word(encode_list(Some(*number)), call.span))),
         (ExternFn::Truncate, [ExternArg::In(length)]) => Some((slots.truncate?, pair(1, length))),
+        (ExternFn::CountHeader, [ExternArg::In(header)]) => Some((slots.truncate?, shortened(slots.truncate?, header))),
+        (ExternFn::Replicate, [ExternArg::In(further)]) => Some((slots.replicate?, pair(1, further))),
         _ => None,
     }
+}
+
+/// The request to truncate less `header` bytes, if there is one.
+fn shortened(truncate: SlotId, header: &Expr) -> Expr {
+    let (span, half, whole) = (header.span, Type::Bits(32), Type::Bits(64));
+    let expr = |kind, ty| Expr { kind, ty, span };
+    let request = expr(ExprKind::Slot(truncate), whole);
+    let length = expr(ExprKind::Slice { arg: Box::new(request.clone()), hi: 31, lo: 0 }, half);
+    let binary = |op, a: &Expr, b: &Expr, ty| expr(ExprKind::Binary(op, Box::new(a.clone()), Box::new(b.clone())), ty);
+    let left = binary(BinaryOp::SatSub, &length, header, half);
+    let left = binary(BinaryOp::Concat, &Expr::constant(1u32, half, span), &left, whole);
+    let is_absent = binary(BinaryOp::Eq, &request, &word(0, span), Type::Bool);
+    let kind = ExprKind::Mux(Box::new(is_absent), Box::new(word(0, span)), Box::new(left));
+    expr(kind, whole)
 }
 
 fn word(value: u32, span: Span) -> Expr {

@@ -60,6 +60,11 @@ pub enum ExternFn {
     Recirculate(u8),
     /// `truncate(In bytes)`.
     Truncate,
+    /// `count_header(In bytes)`: where a copy is cut off by its clone session, a header of this many bytes in front of it counts.
+    CountHeader,
+    /// Where a packet of a multicast group goes, too: to a second group, whose number is in the low 16 bits, and with bit 16 to its
+    /// port.
+    Replicate,
     /// `assert(In condition)`.
     Assert,
     /// `assume(In condition)`.
@@ -316,6 +321,12 @@ mod table {
         ExternInfo {
             name: "truncate", params: Some(&[In(Width(32))]), effect: Effect::Packet, ..PLAIN
         };
+    COUNT_HEADER, |_, c| c.is_empty().then_some(ExternFn::CountHeader),
+        ExternInfo { name: "count_header", ..TRUNCATE };
+    REPLICATE, |_, c| c.is_empty().then_some(ExternFn::Replicate),
+        ExternInfo {
+            name: "replicate", params: Some(&[In(Width(32))]), effect: Effect::Packet, ..PLAIN
+        };
     ASSERT, |_, c| c.is_empty().then_some(ExternFn::Assert),
         ExternInfo {
             name: "assert", params: Some(&[In(Bool)]), effect: Effect::Fault, ..PLAIN
@@ -413,6 +424,8 @@ impl ExternFn {
             ExternFn::Resubmit(_) => &table::RESUBMIT,
             ExternFn::Recirculate(_) => &table::RECIRCULATE,
             ExternFn::Truncate => &table::TRUNCATE,
+            ExternFn::CountHeader => &table::COUNT_HEADER,
+            ExternFn::Replicate => &table::REPLICATE,
             ExternFn::Assert => &table::ASSERT,
             ExternFn::Assume => &table::ASSUME,
             ExternFn::LogMsg(_) => &table::LOG_MSG,
@@ -508,6 +521,8 @@ mod tests {
             ExternFn::Resubmit(1),
             ExternFn::Recirculate(2),
             ExternFn::Truncate,
+            ExternFn::CountHeader,
+            ExternFn::Replicate,
             ExternFn::Assert,
             ExternFn::Assume,
             ExternFn::LogMsg("{}".into()),

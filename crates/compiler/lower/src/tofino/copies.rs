@@ -48,7 +48,7 @@ impl Lowering<'_> {
         let standard = self.standard_metadata();
         let both = |a, b| binary(BinaryOp::LogicalAnd, a, b, Type::Bool, span);
         let wanted = both(self.is(wanted, 1, span), not(bit(drop_ctl, 1, span), span));
-        let alone = both(self.is(standard.egress_spec, DROP_PORT, span), self.is(standard.mcast_grp, 0, span));
+        let alone = self.is(standard.egress_spec, DROP_PORT, span);
         let one =
             |this: &mut Self, slot| this.emit(StmtKind::Assign(slot, Expr::constant(1u32, Type::Bits(1), span)), span);
         let then = self.nested(|this| {
@@ -78,11 +78,12 @@ impl Lowering<'_> {
         // Not for each copy of a group, and not for the copy itself.
         let is = |this: &Self, which: InstanceType| this.is(standard.instance_type, which as u32, span);
         let (multicast, own) = (is(self, InstanceType::Replication), is(self, InstanceType::EgressClone));
-        let other = binary(BinaryOp::LogicalOr, multicast, own, Type::Bool, span);
+        let other = binary(BinaryOp::LogicalOr, multicast.clone(), own, Type::Bool, span);
         let wanted = self.is(slots.cpu_copy, 1, span);
         let wanted = binary(BinaryOp::LogicalAnd, wanted, not(other, span), Type::Bool, span);
         self.branch(wanted, copy, Vec::new(), span);
-        let only = self.is(slots.cpu_only, 1, span);
+        let only =
+            binary(BinaryOp::LogicalAnd, self.is(slots.cpu_only, 1, span), not(multicast, span), Type::Bool, span);
         let drop = self.dropped(span)?;
         self.branch(only, drop, otherwise, span);
         Ok(())

@@ -77,7 +77,9 @@ impl Lowering<'_> {
             this.emit(StmtKind::Assign(slots.phase, Expr::constant(1u32, Type::Bits(1), span)), span);
             this.extern_call(ExternFn::Recirculate(TO_EGRESS), Vec::new(), span);
         };
+        let headers = requests.mirrors.clone();
         let mirrored = self.nested(|this| {
+            this.count_header(mirror, &headers, span);
             let which = this.slot_expr(mirror, span);
             this.emit(StmtKind::Assign(slots.prefix, which), span);
             on_the_way(this);
@@ -134,6 +136,22 @@ impl Lowering<'_> {
             this.branch(copy, mirrored, whole, span);
             Ok(())
         })
+    }
+
+    /// A session cuts a copy off behind a number of bytes that includes the header of its `Mirror` object.
+    fn count_header(&mut self, mirror: SlotId, headers: &[Vec<SlotId>], span: Span) {
+        let bytes = |header: &Vec<SlotId>| {
+            header.iter().map(|slot| self.slots[slot.index()].ty.width()).sum::<u32>().div_ceil(8)
+        };
+        let widths: Vec<u32> = headers.iter().map(bytes).collect();
+        if widths.iter().all(|bytes| *bytes == 0) {
+            return;
+        }
+        let constant = |bytes| Expr::constant(bytes, Type::Bits(32), span);
+        let counted = widths.iter().zip(1..).fold(constant(0u32), |otherwise, (bytes, number)| {
+            mux(self.is(mirror, number, span), constant(*bytes), otherwise, span)
+        });
+        self.extern_call(ExternFn::CountHeader, vec![ExternArg::In(counted)], span);
     }
 
     /// Egress of a pipe, and what becomes of the packet then.

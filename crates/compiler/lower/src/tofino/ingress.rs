@@ -292,9 +292,13 @@ impl Lowering<'_> {
                 let zero = Expr::constant(0u32, Type::Bits(16), span);
                 let b = this.metadata(pipe, IngressForTm, "mcast_grp_b", span).unwrap_or(zero.clone());
                 let group = mux(compare(a.clone(), zero.clone(), span), b, a, span);
+                let group = this.group_or_zero(pipe, group, span);
                 this.emit(StmtKind::Assign(standard.mcast_grp, mux(dropped, zero, group, span)), span);
             }
             this.decide_cpu_copy(slots, pipe, this.metadata(pipe, IngressForDeparser, "drop_ctl", span), span);
+            if groups {
+                this.replicate_further(pipe, span)?;
+            }
             for (name, slot) in [("qid", slots.queue), ("ingress_cos", slots.class)] {
                 if let Some(value) = this.metadata(pipe, IngressForTm, name, span) {
                     let ty = this.slots[slot.index()].ty;

@@ -19,6 +19,7 @@ mod copies;
 mod egress;
 mod externs;
 mod ghost;
+mod groups;
 mod hash;
 mod ingress;
 mod key_masks;
@@ -110,6 +111,8 @@ struct Pipe {
     egress: Block,
     egress_deparser: Block,
     ghost: Option<Block>,
+    /// Whether ingress has written a multicast group, if it may write 0.
+    writes_group: Option<SlotId>,
 }
 
 impl Lowering<'_> {
@@ -302,8 +305,10 @@ impl Lowering<'_> {
             egress: egress?,
             egress_deparser: egress_deparser?,
             ghost: ghost?,
+            writes_group: None,
         };
         self.types_of_requests(&mut pipe, program.main.span);
+        self.note_groups(&mut pipe, program.main.span);
         Ok(pipe)
     }
 

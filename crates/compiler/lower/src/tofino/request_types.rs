@@ -76,7 +76,7 @@ fn require(deparser: &mut Block, slot: SlotId, is_written: &Expr) {
 }
 
 /// Sets `written` behind each statement that writes a wanted slot.
-fn note_writes(block: &mut Block, wanted: &SlotSet, written: SlotId) {
+pub(super) fn note_writes(block: &mut Block, wanted: &SlotSet, written: SlotId) {
     for mut stmt in std::mem::take(block) {
         walk::blocks_mut(&mut stmt).into_iter().for_each(|inner| note_writes(inner, wanted, written));
         let (writes, span) = (assigns(&stmt, wanted), stmt.span);

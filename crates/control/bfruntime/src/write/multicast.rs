@@ -21,6 +21,8 @@ const EXCLUDED: u32 = 1 << 16;
 /// Level-2 exclusion ids, and ports that a register has for each.
 const PRUNING_IDS: u32 = 512;
 const PRUNED_PORTS: u32 = 512;
+/// The number of group 0 in the control model, where groups are numbered from 1: that of a clone session that no program has.
+const GROUP_ZERO: u16 = 0x8000 + 1025;
 /// Ports have smaller numbers.
 const PORTS: u32 = 512;
 
@@ -263,6 +265,10 @@ impl Request<'_> {
         let id = id as u16;
         let before = self.state.groups.get(&id);
         let missing = || not_found(format!("there is no multicast group {id}"));
+        let same = if id == 0 { GROUP_ZERO } else { 0 };
+        if self.kind != Kind::Delete && matches!(id, 0 | GROUP_ZERO) && self.state.groups.contains_key(&same) {
+            return Err(exhausted(format!("multicast group {id} is not there together with group {same}")));
+        }
         let kind = match (self.kind, before) {
             (Kind::Insert, Some(_)) => return Err(exists(format!("there is a multicast group {id} already"))),
             (Kind::Insert | Kind::InsertOrModify, None) => Operation::Insert,
@@ -354,6 +360,7 @@ fn check_members(count: usize) -> Result<()> {
 fn written(operation: Operation, number: u16, copies: &BTreeSet<(u16, u32)>) -> Update {
     let copies = copies.iter().map(|(rid, port)| copy(*port, u32::from(*rid))).collect();
     let group = MulticastGroup { copies, ..MulticastGroup::default() };
+    let number = if number == 0 { GROUP_ZERO } else { number };
     Update { operation, entity: Entity::Multicast(number.into(), group) }
 }
 

@@ -74,11 +74,12 @@ struct ToIngress {
     record: RecordIndex,
 }
 
-/// A packet on its way to egress: to the replicas of a group from the given one on, then to a port.
+/// A packet on its way to egress: to the replicas of a group from the given one on, to those of a second group, then to a port.
 struct ToEgress {
     packet: Packet,
     record: RecordIndex,
     group: Option<(usize, usize)>,
+    second: Option<usize>,
     port: Option<u16>,
 }
 
@@ -114,6 +115,7 @@ struct Shape {
     resubmit: Option<SlotId>,
     recirculate: Option<SlotId>,
     truncate: Option<SlotId>,
+    replicate: Option<SlotId>,
     whole_original: bool,
     growth: Growth,
     record: PauseLayout,
@@ -139,6 +141,7 @@ impl Traffic {
                 resubmit: requests.resubmit,
                 recirculate: requests.recirculate,
                 truncate: requests.truncate,
+                replicate: requests.replicate,
                 whole_original: requests.whole_original,
                 growth: Growth::of(pipeline),
                 record: requests.record.clone(),
@@ -419,12 +422,15 @@ impl Traffic {
         let group = self.word(record, standard.mcast_grp) as u16;
         if group != 0 {
             self.set(record, standard.instance_type, InstanceType::Replication as u64);
-            self.queue_egress(packet, record, worker.destinations.group(group), None, worker);
+            let further = self.request(record, self.shape.replicate) as u32;
+            let groups = [group, further as u16].map(|group| worker.destinations.group(group));
+            let port = (further >> 16 != 0).then(|| self.word(record, standard.egress_spec) as u16);
+            self.queue_egress(packet, record, groups, port, worker);
             return;
         }
         let port = self.word(record, standard.egress_spec);
         let port = (port != u64::from(DROP_PORT)).then_some(port as u16);
-        self.queue_egress(packet, record, None, port, worker);
+        self.queue_egress(packet, record, [None, None], port, worker);
     }
 
     /// Queues a packet for egress; drops it if it has no destination.
@@ -432,15 +438,16 @@ impl Traffic {
         &mut self,
         packet: Packet,
         record: RecordIndex,
-        group: Option<usize>,
+        groups: [Option<usize>; 2],
         port: Option<u16>,
         worker: &mut WorkerContext<'_>,
     ) {
-        let group = group.filter(|g| !worker.destinations.replicas(*g).is_empty());
+        let [first, second] = groups.map(|group| group.filter(|g| !worker.destinations.replicas(*g).is_empty()));
+        let (group, second) = if first.is_some() { (first, second) } else { (second, None) };
         let somewhere = group.is_some() || port.is_some();
         if somewhere && self.egress.len() < WAITING / 2 {
             self.record(record)[PauseLayout::MODE] = 0;
-            self.egress.push_back(ToEgress { packet, record, group: group.map(|g| (g, 0)), port });
+            self.egress.push_back(ToEgress { packet, record, group: group.map(|g| (g, 0)), second, port });
             return;
         }
         if somewhere {
@@ -525,7 +532,7 @@ impl Traffic {
         let end = copy.raw().end;
         copy.set_bounds(payload.min(end), end);
         let group = session.group.and_then(|g| worker.destinations.group(g));
-        self.queue_egress(copy, record, group, session.port, worker);
+        self.queue_egress(copy, record, [group, None], session.port, worker);
     }
 
     /// Clones the packet as it leaves egress, without its metadata.
@@ -616,7 +623,8 @@ impl Traffic {
                 let replicas = worker.destinations.replicas(group);
                 let Replica { rid: number, port } = replicas[next];
                 rid = Some(number);
-                front.group = (next + 1 < replicas.len()).then_some((group, next + 1));
+                let rest = (next + 1 < replicas.len()).then_some((group, next + 1));
+                front.group = rest.or_else(|| Some((front.second.take()?, 0)));
                 port
             }
             None => front.port.take().unwrap_or_default(),
@@ -647,8 +655,13 @@ impl Traffic {
             let end = packet.raw().end;
             packet.set_bounds(payload.min(end), end);
         }
-        if let Some(rid) = rid {
-            self.set(record, self.shape.standard.egress_rid, u64::from(rid));
+        let standard = self.shape.standard;
+        match rid {
+            Some(rid) => self.set(record, standard.egress_rid, u64::from(rid)),
+            None if self.word(record, standard.instance_type) == InstanceType::Replication as u64 => {
+                self.set(record, standard.instance_type, InstanceType::Normal as u64);
+            }
+            None => {}
         }
         self.record(record)[PauseLayout::PORT] = u64::from(port);
         // SAFETY: guaranteed by the caller.

@@ -46,6 +46,7 @@ pub(crate) struct Suspension {
     pub resubmit: Option<SlotId>,
     pub recirculate: Option<SlotId>,
     pub truncate: Option<SlotId>,
+    pub replicate: Option<SlotId>,
     pub whole_original: bool,
     pub record: PauseLayout,
     pub lists: Vec<FieldList>,
