@@ -90,10 +90,10 @@ impl Switch<'_> {
     /// A pass of a packet behind a prefix; `None` if the port's pipe has no program.
     fn start(&self, bytes: &[u8], prefix: &Bits, port: u64) -> Option<Pass> {
         let pipes = self.reference.program.main.blocks.len() / 6;
-        let pipe = if pipes == 1 { 0 } else { (port >> 7) as usize };
+        let pipeline = self.reference.program.main.pipeline_in((port >> 7) as usize, pipes)?;
         let mut packet = Packet::new([prefix.bytes(), bytes].concat().into());
         packet.prefix = prefix.bytes().len();
-        (pipe < pipes).then(|| Pass { packet, passed: Passed::of_pipe(pipe), error: 0 })
+        Some(Pass { packet, passed: Passed::of_pipe(pipeline), error: 0 })
     }
 
     fn run(&mut self, role: BlockRole, pass: &mut Pass) -> Result<(), Fault> {

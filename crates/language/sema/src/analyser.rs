@@ -105,6 +105,7 @@ impl<'a> Analyser<'a> {
                     type_name: String::new(),
                     ghosts: Vec::new(),
                     pipelines: Vec::new(),
+                    pipes: Vec::new(),
                     blocks: Vec::new(),
                     values: Vec::new(),
                     objects: Vec::new(),

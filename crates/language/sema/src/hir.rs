@@ -137,6 +137,9 @@ pub struct Package {
     pub blocks: Vec<(String, InstanceId)>,
     /// The names of packages that are arguments, in order: those of their declarations, or of the parameters.
     pub pipelines: Vec<String>,
+    /// The pipe of each pipeline, in ascending order, if a device has several programs. With one program it is empty: the pipes are
+    /// those of [`Package::pipes_of`].
+    pub pipes: Vec<usize>,
     /// Tofino 2: ghost threads, with the number of their pipe. They are not among the blocks.
     pub ghosts: Vec<(usize, InstanceId)>,
     /// Constructor parameters that are constants.
@@ -147,6 +150,23 @@ pub struct Package {
     pub annotations: Vec<Annotation>,
     /// The declaration of `main`.
     pub span: Span,
+}
+
+impl Package {
+    /// The pipes that the pipeline with this number is in, of this many. One pipeline is in all pipes, and each of two in half of them.
+    pub fn pipes_of(&self, pipeline: usize, pipelines: usize) -> Vec<usize> {
+        match (self.pipes.as_slice(), pipelines) {
+            ([0, 1] | [], 2) => vec![pipeline, pipeline + 2],
+            ([], 1) => (0..4).collect(),
+            ([], _) => vec![pipeline],
+            (pipes, _) => pipes.get(pipeline).copied().into_iter().collect(),
+        }
+    }
+
+    /// The number of the pipeline in a pipe, of this many.
+    pub fn pipeline_in(&self, pipe: usize, pipelines: usize) -> Option<usize> {
+        (0..pipelines).find(|pipeline| self.pipes_of(*pipeline, pipelines).contains(&pipe))
+    }
 }
 
 /// A concrete type.

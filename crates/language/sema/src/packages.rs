@@ -97,8 +97,19 @@ impl Analyser<'_> {
             }
         }
         let objects = bound.objects;
-        self.out.main =
-            hir::Package { type_name, architecture, blocks, pipelines, ghosts, values, objects, annotations, span };
+        let pipes = Vec::new();
+        self.out.main = hir::Package {
+            type_name,
+            architecture,
+            blocks,
+            pipelines,
+            pipes,
+            ghosts,
+            values,
+            objects,
+            annotations,
+            span,
+        };
         if self.out.architecture().is_some_and(|a| matches!(a.name, "tna" | "t2na"))
             && !self.out.shared_names().is_empty()
         {

@@ -1,7 +1,7 @@
 //! Several programs for the pipes of one device as one program: each has names of its own, and its objects have its name in front of
 //! theirs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
@@ -135,7 +135,7 @@ struct InPipe {
 /// One package that has the pipelines of all programs in their pipes.
 fn together(mains: &[hir::Package], parts: &[Part<'_>]) -> Result<hir::Package, String> {
     let first = mains.first().ok_or("there is none")?;
-    let mut pipes: HashMap<usize, InPipe> = HashMap::new();
+    let mut pipes: BTreeMap<usize, InPipe> = BTreeMap::new();
     for (program, (main, part)) in mains.iter().zip(parts).enumerate() {
         let name = part.name;
         if main.pipelines.is_empty() {
@@ -169,18 +169,17 @@ fn together(mains: &[hir::Package], parts: &[Part<'_>]) -> Result<hir::Package, 
             }
         }
     }
-    let places: Option<Vec<InPipe>> = (0..pipes.len()).map(|pipe| pipes.get(&pipe).copied()).collect();
-    let places = places.ok_or("pipes are numbered from 0, and none is left out")?;
     let mut main = hir::Package {
         blocks: Vec::new(),
         pipelines: Vec::new(),
+        pipes: pipes.keys().copied().collect(),
         ghosts: Vec::new(),
         values: mains.iter().flat_map(|main| main.values.clone()).collect(),
         objects: mains.iter().flat_map(|main| main.objects.clone()).collect(),
         annotations: Vec::new(),
         ..first.clone()
     };
-    for (pipe, InPipe { program, pipeline }) in places.into_iter().enumerate() {
+    for (pipe, InPipe { program, pipeline }) in pipes {
         let from = &mains[program];
         let count = from.blocks.len() / from.pipelines.len();
         let blocks = from.blocks.iter().skip(pipeline * count).take(count);

@@ -49,13 +49,21 @@ fn programs_with_the_same_names_are_in_pipes_of_their_own() {
     assert_eq!(typed.errors.iter().filter(|error| *error == "PacketTooShort").count(), 1);
 }
 
+/// Packets of a pipe without a program are dropped.
+#[test]
+fn a_pipe_may_have_no_program() {
+    let both = compiled(&[("a", &[("pipe", &[0])]), ("b", &[("pipe", &[2])])]);
+    let Some(typed) = &both.typed else { panic!("{}", both.report(false)) };
+    assert_eq!((typed.main.pipelines.len(), typed.main.pipes.as_slice()), (2, &[0, 2][..]));
+    assert_eq!([0, 1, 2, 3].map(|pipe| typed.main.pipeline_in(pipe, 2)), [Some(0), None, Some(1), None]);
+}
+
 #[test]
 fn programs_that_cannot_be_together_are_refused() {
-    let cases: [(&[Placed<'_>], &str); 9] = [
+    let cases: [(&[Placed<'_>], &str); 8] = [
         (&[("a", &[("pipe", &[0])]), ("a", &[("pipe", &[1])])], "two are called `a`"),
         (&[("a", &[("pipe", &[0])]), ("a.b", &[("pipe", &[1])])], "has a dot"),
         (&[("a", &[("pipe", &[0, 1])]), ("b", &[("pipe", &[1])])], "two pipelines are in pipe 1"),
-        (&[("a", &[("pipe", &[0])]), ("b", &[("pipe", &[2])])], "none is left out"),
         (&[("a", &[("pipe", &[0])]), ("b", &[("pipe", &[4])])], "there is no pipe 4"),
         (&[("a", &[("pipe", &[0])]), ("b", &[("pipe", &[])])], "no pipe is given"),
         (&[("a", &[("pipe", &[0])]), ("b", &[])], "no pipe is given"),

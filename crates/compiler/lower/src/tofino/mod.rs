@@ -155,27 +155,25 @@ impl Lowering<'_> {
         let mut pipes: Vec<Pipe> = Vec::new();
         let mut failed = false;
         let all: Vec<_> = program.main.blocks.chunks(architecture.blocks.len()).collect();
-        for (number, blocks) in (0..).zip(&all) {
+        let numbers_of = |pipeline| program.main.pipes_of(pipeline, all.len()).into_iter().map(|n| n as u32);
+        for (number, blocks) in all.iter().enumerate() {
+            let numbers: Vec<u32> = numbers_of(number).collect();
             // A pipeline may be in several pipes: `Switch(a, b, a)`.
             let known = |other: &&[(String, hir::InstanceId)]| other.iter().map(|b| b.1).eq(blocks.iter().map(|b| b.1));
             let first = all.iter().position(known).unwrap_or_default();
-            if first < number as usize {
-                pipes.iter_mut().filter(|p| p.numbers.contains(&(first as u32))).for_each(|p| p.numbers.push(number));
+            if first < number {
+                let known = |pipe: &&mut Pipe| numbers_of(first).any(|n| pipe.numbers.contains(&n));
+                pipes.iter_mut().filter(known).for_each(|pipe| pipe.numbers.extend(&numbers));
                 continue;
             }
-            let ghost = program.main.ghosts.iter().find(|(pipe, _)| *pipe == number as usize).map(|(_, id)| *id);
-            match self.pipe(architecture, blocks, ghost) {
-                Ok(pipe) => pipes.push(Pipe { numbers: vec![number], ..pipe }),
+            let ghost = program.main.ghosts.iter().find(|(pipe, _)| numbers.first() == Some(&(*pipe as u32)));
+            match self.pipe(architecture, blocks, ghost.map(|(_, id)| *id)) {
+                Ok(pipe) => pipes.push(Pipe { numbers, ..pipe }),
                 Err(Reported) => failed = true,
             }
         }
-        match all.len() {
-            1 => pipes.iter_mut().for_each(|pipe| pipe.numbers.clear()),
-            // Half of the device's pipes run the one, and half the other.
-            2 => {
-                pipes.iter_mut().for_each(|pipe| pipe.numbers = pipe.numbers.iter().flat_map(|n| [*n, n + 2]).collect())
-            }
-            _ => {}
+        if program.main.pipes.is_empty() && all.len() == 1 {
+            pipes.iter_mut().for_each(|pipe| pipe.numbers.clear());
         }
         self.unapplied_tables();
         if failed {

@@ -48,7 +48,7 @@ const MAX_DEPTH: u32 = 16;
 /// The tables of a device that runs a program of this name, or those that the names of its pipelines have in front.
 pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
     let pipelines = pipelines(info);
-    let pipes = pipelines.iter().map(|pipeline| pipeline.pipes.len()).sum::<usize>().max(1) as u32;
+    let pipes = pipelines.iter().flat_map(|pipeline| &pipeline.pipes).max().map_or(1, |last| u32::from(*last) + 1);
     let generation = generation(info);
     let (mut programs, mut tables, mut digests) = (Vec::new(), Vec::new(), Vec::new());
     let mut hashes = BTreeMap::new();

@@ -35,21 +35,24 @@ pub(super) fn hashes(all: &[HashObject]) -> Option<p4::Extern> {
 }
 
 impl Builder<'_> {
-    /// The names of the pipelines of `Switch`, by pipe, each with those of its blocks.
+    /// The names of the pipelines of `Switch`, by pipe, each with those of its blocks; nothing for a pipe without one.
     pub(super) fn pipelines(&self) -> Vec<p4::StructuredAnnotation> {
         use p4::structured_annotation::Body;
         let program = self.program;
         let text = |text: &String| p4::Expression { value: Some(p4::expression::Value::StringValue(text.clone())) };
-        let pipelines = program.main.pipelines.iter().zip(program.main.blocks.chunks(BLOCKS));
-        pipelines
-            .filter(|(_, blocks)| blocks.len() == BLOCKS)
-            .map(|(name, blocks)| {
-                let blocks = blocks.iter().map(|(_, id)| text(&program[*id].name));
-                let expressions = std::iter::once(text(name)).chain(blocks).collect();
-                let body = Some(Body::ExpressionList(p4::ExpressionList { expressions }));
-                p4::StructuredAnnotation { name: "pipeline".into(), body, ..Default::default() }
-            })
-            .collect()
+        let pipelines = program.main.pipelines.iter().zip(program.main.blocks.chunks(BLOCKS)).enumerate();
+        let mut by_pipe = Vec::new();
+        for (at, (name, blocks)) in pipelines.filter(|(_, (_, blocks))| blocks.len() == BLOCKS) {
+            let pipe = program.main.pipes.get(at).copied().unwrap_or(at);
+            by_pipe.resize_with(pipe, Vec::new);
+            let blocks = blocks.iter().map(|(_, id)| text(&program[*id].name));
+            by_pipe.push(std::iter::once(text(name)).chain(blocks).collect());
+        }
+        let annotation = |expressions| {
+            let body = Some(Body::ExpressionList(p4::ExpressionList { expressions }));
+            p4::StructuredAnnotation { name: "pipeline".into(), body, ..Default::default() }
+        };
+        by_pipe.into_iter().map(annotation).collect()
     }
 
     /// The port metadata of ingress parsers: what they unpack, if they do.
