@@ -614,6 +614,33 @@ class BfRuntime(unittest.TestCase):
         self.switch.send(0, ethernet("020000000001", "020000000002", 0x88b5, bytes(50)))
         self.assertEqual(self.switch.receive(3)[:6].hex(), "020000000077")
 
+    def test_a_port_without_a_device_is_notified_of(self):
+        ports = self.table("$PORT")
+        at = ports.make_key([gc.KeyTuple("$DEV_PORT", 260)])
+
+        def data(mode):
+            return [ports.make_data([gc.DataTuple("$PORT_ENABLE", bool_val=True), gc.DataTuple("$LOOPBACK_MODE", str_val=mode)])]
+
+        def link():
+            while True:
+                notice = self.interface.portstatus_notification_get(timeout=PATIENCE)
+                if int.from_bytes(notice.table_entry.key.fields[0].exact.value, "big") == 260:
+                    return notice.port_up
+
+        # A port is added before it is changed.
+        with Refused(self, "NOT_FOUND"):
+            ports.entry_mod(ALL, [at], data("BF_LPBK_MAC_NEAR"))
+        with Refused(self, "NOT_FOUND"):
+            list(ports.entry_get(ALL, [at], {"from_hw": False}))
+        ports.entry_add(ALL, [at], data("BF_LPBK_MAC_NEAR"))
+        self.assertTrue(link())
+        ports.entry_mod(ALL, [at], data("BF_LPBK_NONE"))
+        self.assertFalse(link())
+        ports.entry_mod(ALL, [at], data("BF_LPBK_MAC_NEAR"))
+        self.assertTrue(link())
+        ports.entry_del(ALL, [at])
+        self.assertFalse(link())
+
     def test_counts_of_ports(self):
         counts, (table, key) = self.table("$PORT_STAT"), self.switched()
         at = lambda port: counts.make_key([gc.KeyTuple("$DEV_PORT", port)])

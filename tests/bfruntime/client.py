@@ -352,11 +352,12 @@ class ClientInterface:
         self.client_id, self.device_id = client_id, device_id
         self.channel = grpc.insecure_channel(grpc_addr)
         self.stub = rpc.BfRuntimeStub(self.channel)
-        self.outgoing, self.digests, self.idle, self.others = (queue.Queue() for _ in range(4))
+        self.outgoing, self.digests, self.idle, self.links, self.others = (queue.Queue() for _ in range(5))
         subscribe = pb.StreamMessageRequest(client_id=client_id)
         subscribe.subscribe.device_id = device_id
         subscribe.subscribe.notifications.enable_learn_notifications = True
         subscribe.subscribe.notifications.enable_idletimeout_notifications = True
+        subscribe.subscribe.notifications.enable_port_status_change_notifications = True
         self.outgoing.put(subscribe)
         self.stream = self.stub.StreamChannel(iter(self.outgoing.get, END))
         threading.Thread(target=self.receive, daemon=True).start()
@@ -368,7 +369,8 @@ class ClientInterface:
     def receive(self):
         try:
             for message in self.stream:
-                kinds = {"digest": self.digests, "idle_timeout_notification": self.idle}
+                kinds = {"digest": self.digests, "idle_timeout_notification": self.idle,
+                         "port_status_change_notification": self.links}
                 kinds.get(message.WhichOneof("update"), self.others).put(message)
         except grpc.RpcError as error:
             self.others.put(error)
@@ -378,6 +380,9 @@ class ClientInterface:
 
     def idletime_notification_get(self, timeout=1):
         return self.idle.get(timeout=timeout).idle_timeout_notification
+
+    def portstatus_notification_get(self, timeout=1):
+        return self.links.get(timeout=timeout).port_status_change_notification
 
     def bind_pipeline_config(self, p4_name):
         request = pb.SetForwardingPipelineConfigRequest(client_id=self.client_id, device_id=self.device_id)

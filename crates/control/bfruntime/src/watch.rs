@@ -1,5 +1,6 @@
 //! What changes without controllers: entries become idle or active, ports lose or find their link.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use hopwright_p4runtime::Device;
@@ -30,11 +31,20 @@ pub(crate) fn changes(state: &mut State, device: &Device) -> Vec<Update> {
         }));
     }
     let Some(table) = schema.tables.iter().find(|table| table.object == Object::Ports) else { return found };
-    for port in device.tenant().ports() {
-        let up = has_link(state.ports.get(&port.number), Some(port.info.up.unwrap_or(true)));
-        // A port is notified of when it changes, not when it is first seen.
-        if state.links.insert(port.number, up).is_some_and(|before| before != up) {
-            let key = value::number_key(table, port.number.into());
+    // Ports that a controller has added may have no device. These have no link when they are first seen.
+    let tenant = device.tenant();
+    let devices = tenant.ports().into_iter().map(|port| (port.number, Some(port.info.up.unwrap_or(true))));
+    let mut all: BTreeMap<u32, Option<bool>> =
+        state.ports.keys().chain(state.links.keys()).map(|port| (*port, None)).collect();
+    all.extend(devices);
+    for (port, link) in all {
+        let settings = state.ports.get(&port);
+        let is_gone = link.is_none() && settings.is_none();
+        let up = !is_gone && has_link(settings, link);
+        let before = if is_gone { state.links.remove(&port) } else { state.links.insert(port, up) };
+        // A port with a device is notified of when it changes, not when it is first seen.
+        if before.or(link.is_none().then_some(false)).is_some_and(|before| before != up) {
+            let key = value::number_key(table, port.into());
             let value = Some(table_entry::Value::Key(key));
             found.push(Update::PortStatusChangeNotification(PortStatusChgNotification {
                 table_entry: Some(TableEntry { table_id: table.id, value, ..TableEntry::default() }),

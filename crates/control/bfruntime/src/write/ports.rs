@@ -151,9 +151,11 @@ impl Request<'_> {
         let before = self.state.ports.get(&id);
         let fields = match self.kind {
             Kind::Insert if before.is_some() => return Err(exists(format!("port {id} is there already"))),
+            Kind::Modify | Kind::Delete if before.is_none() => {
+                return Err(not_found(format!("port {id} was not added")));
+            }
             Kind::Insert | Kind::Modify | Kind::InsertOrModify => Some(merged(before, self.kept()?)),
-            Kind::Delete if before.is_some() => None,
-            Kind::Delete => return Err(not_found(format!("port {id} was not added"))),
+            Kind::Delete => None,
             _ => return Err(self.unsupported()),
         };
         Ok(self.set_port(id, fields))
