@@ -154,6 +154,7 @@ impl TakeOver for Process<'_> {
                     );
                 };
                 warn_of_hashes(name, &device.changed_hashes());
+                warn_of_others(name, &device.beside());
                 saved.inspect_err(failed).ok()
             });
             let agent = hosted.agent.succession(|agent| agent.state()).unwrap_or_default();
@@ -266,6 +267,17 @@ fn warn_of_hashes(tenant: &str, changed: &[String]) {
             hashes = changed.len(),
             names,
             "what controllers have changed of hashes is not handed over: they must write it again"
+        );
+    }
+}
+
+/// Names what BfRuntime clients have written to tables and attributes that P4Runtime does not have: another process does not have it.
+fn warn_of_others(tenant: &str, written: &[&str]) {
+    if !written.is_empty() {
+        tracing::warn!(
+            tenant,
+            tables = written.join(", "),
+            "what BfRuntime clients have written to these is not handed over: they must write it again"
         );
     }
 }

@@ -72,6 +72,11 @@ impl Watched {
 }
 
 impl IdleTables {
+    /// Whether no controller has set anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The settings of a table. One that polls has none but its mode.
     pub(crate) fn settings(&self, table: u32) -> IdleTable {
         self.0.get(&table).map(|watched| watched.settings).unwrap_or_default()

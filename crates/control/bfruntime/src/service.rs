@@ -259,7 +259,9 @@ impl BfRuntime for Service {
         let (bytes, state) = (request.encoded_len(), self.state(&device));
         let results = self.devices.work(device, bytes, move |device| {
             let mut state = refresh(&state, device, &request.p4_name).map_err(Failure::status)?;
-            apply(&mut state, device, &request).map_err(Failure::status)
+            let results = apply(&mut state, device, &request).map_err(Failure::status);
+            device.note_beside(state.generation, state.beside());
+            results
         });
         let results = results.await?;
         let counts = |r: &Result<()>| r.as_ref().is_err_and(|f| !(ignore && f.code == Code::NotFound));

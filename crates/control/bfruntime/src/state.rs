@@ -258,6 +258,31 @@ impl State {
         bytes_of(bytes)
     }
 
+    /// What there is that the control model does not have, as controllers call it.
+    pub(crate) fn beside(&self) -> Vec<&'static str> {
+        let generators = &self.generators;
+        let generates = !generators.applications.is_empty() || !generators.ports.is_empty();
+        let all = [
+            ("$pre.node", !self.nodes.is_empty()),
+            ("$pre.mgid", !self.groups.is_empty()),
+            ("$pre.lag", !self.lags.is_empty()),
+            ("$pre.ecmp", !self.ecmps.is_empty()),
+            ("$pre.prune", !self.pruned.is_empty()),
+            ("$pre.port", self.cpu_port.is_some() || !self.multicast_ports.is_empty()),
+            ("$mirror.cfg", !self.sessions.is_empty()),
+            ("$PORT", !self.ports.is_empty()),
+            ("$PORT_METADATA", !self.port_metadata.is_empty()),
+            ("pktgen", generates || generators.buffers.iter().any(|buffer| !buffer.is_empty())),
+            ("dev.device_configuration", !self.device.is_empty()),
+            ("Lpf and Wred", !self.filters.is_empty()),
+            ("EntryScope", !self.scopes.is_empty()),
+            ("DynamicKeyMask", !self.key_masks.is_empty()),
+            ("IdleTimeout", !self.idle.is_empty()),
+            ("pre_device_config", self.replication != PreDeviceConfig::default()),
+        ];
+        all.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
+    }
+
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
             Change::Node(id, node) => set(&mut self.nodes, id, node),
@@ -315,5 +340,23 @@ fn set<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
     match value {
         Some(value) => drop(map.insert(key, value)),
         None => drop(map.remove(&key)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_control_model_does_not_have_is_named() {
+        let mut state = State::default();
+        assert!(state.beside().is_empty());
+        state.apply(Change::Session(7, Some(Vec::new())));
+        state.apply(Change::Port(2, Some(Vec::new())));
+        state.apply(Change::PacketBuffer(0, [1, 2].into()));
+        state.apply(Change::IdleTable(1, IdleTable { enable: true, ..IdleTable::default() }));
+        assert_eq!(state.beside(), ["$mirror.cfg", "$PORT", "pktgen", "IdleTimeout"]);
+        state.apply(Change::Session(7, None));
+        assert_eq!(state.beside(), ["$PORT", "pktgen", "IdleTimeout"]);
     }
 }

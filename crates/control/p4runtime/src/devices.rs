@@ -224,6 +224,19 @@ impl Device {
         lock(&self.state).as_ref().map(|state| state.hashes.clone()).unwrap_or_default()
     }
 
+    /// Notes what clients of another protocol have written to the program of this generation that only its service knows: another process
+    /// does not have it.
+    pub fn note_beside(&self, generation: u64, written: Vec<&'static str>) {
+        if let Some(state) = lock(&self.state).as_mut().filter(|state| state.generation == generation) {
+            state.beside = written;
+        }
+    }
+
+    /// What [`Device::note_beside`] has noted.
+    pub fn beside(&self) -> Vec<&'static str> {
+        lock(&self.state).as_ref().map(|state| state.beside.clone()).unwrap_or_default()
+    }
+
     /// Checks that the device can run a program, given as P4 text or a [`crate::Bundle`].
     ///
     /// # Errors

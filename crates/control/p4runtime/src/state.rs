@@ -17,6 +17,8 @@ pub(crate) struct State {
     pub pushed: bool,
     /// Names of hashes that are not computed as the program declares them.
     pub hashes: Vec<String>,
+    /// What another protocol's service knows alone ([`crate::Device::note_beside`]).
+    pub beside: Vec<&'static str>,
     pub model: SharedModel,
 }
 
@@ -32,6 +34,7 @@ impl State {
             program,
             pushed: false,
             hashes: Vec::new(),
+            beside: Vec::new(),
             model,
         }
     }
