@@ -911,6 +911,16 @@ class BfRuntime(unittest.TestCase):
             table.entry_add(ALL, [missing, key], [self.send(table, 2), self.send(table, 2)])
         self.assertEqual(next(table.usage_get(ALL)), 2)
 
+    def test_an_answer_is_one_message(self):
+        """As Intel's server sends it: some clients read no further one, and expect one where nothing is found."""
+        table_id = lambda name: self.table(name).info.id_get() if public else self.table(name).id
+        entry = lambda name: PB.Entity(table_entry=PB.TableEntry(table_id=table_id(name)))
+        target = PB.TargetDevice(pipe_id=0xffff)
+        asks = lambda names: PB.ReadRequest(target=target, client_id=1, entities=[entry(name) for name in names])
+        read = lambda *names: list(self.interface.stub.Read(asks(names)))
+        everywhere = [len(answer.entities) for answer in read("$PORT_STR_INFO", "$PORT_HDL_INFO")]
+        self.assertEqual((everywhere, [len(answer.entities) for answer in read("$pre.mgid")]), ([2 * 260], [0]))
+
     def test_a_program_that_starts_again_is_empty(self):
         table, key = self.switched()
         table.entry_add(ALL, [key], [self.send(table, 2)])

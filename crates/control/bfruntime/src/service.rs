@@ -32,8 +32,9 @@ const WAITING: usize = 4096;
 /// The most updates of the control model, and copies of packets in them, that a request may consist of. The update that exceeds it is
 /// the last.
 const MAX_CHANGES: usize = 1 << 21;
-/// The most entities in a message of an answer.
-const PIECE: usize = 512;
+/// Bytes of entities from which on an answer goes on in a further message. Some clients read no further one, as Intel's server sends
+/// none; others take four MiB in a message.
+const PIECE: usize = 3 << 20;
 /// How long a client may take to receive a message of an answer.
 const STALL: Duration = Duration::from_secs(30);
 /// How long a client may have a stream without subscribing.
@@ -287,8 +288,9 @@ impl BfRuntime for Service {
         tokio::spawn(async move {
             let _places = (place, answer);
             let mut results = Vec::new();
+            let (mut entities, mut bytes) = (Vec::new(), 0);
             for asked in request.entities {
-                // No more than one answer is in memory at a time.
+                // No more than one answer and a message are in memory at a time.
                 let (state, program, pipe) = (state.clone(), request.p4_name.clone(), target(request.target).pipe_id);
                 let found = devices.work(device.clone(), 0, move |device| {
                     let mut state = refresh(&state, device, &program).map_err(Failure::status)?;
@@ -306,22 +308,26 @@ impl BfRuntime for Service {
                     }
                 };
                 results.push(Ok(()));
-                let mut found = found.into_iter().map(|entity| proto::Entity { entity: Some(entity) }).peekable();
-                while found.peek().is_some() {
-                    let entities = found.by_ref().take(PIECE).collect();
-                    // The client has gone, or has stopped reading.
-                    if to.send_timeout(Ok(ReadResponse { entities, status: Vec::new() }), STALL).await.is_err() {
-                        return;
+                for entity in found {
+                    let entity = proto::Entity { entity: Some(entity) };
+                    bytes += entity.encoded_len();
+                    entities.push(entity);
+                    if bytes >= PIECE {
+                        let piece = ReadResponse { entities: std::mem::take(&mut entities), status: Vec::new() };
+                        // The client has gone, or has stopped reading.
+                        if to.send_timeout(Ok(piece), STALL).await.is_err() {
+                            return;
+                        }
+                        bytes = 0;
                     }
                 }
             }
+            let failed = results.iter().any(Result::is_err);
+            let status = if failed && in_answer { results.iter().map(error).collect() } else { Vec::new() };
+            let last = to.send_timeout(Ok(ReadResponse { entities, status }), STALL).await;
             // What was found has been sent.
-            if results.iter().any(Result::is_err) {
-                let end = match in_answer {
-                    true => Ok(ReadResponse { entities: Vec::new(), status: results.iter().map(error).collect() }),
-                    false => Err(batch(&results, "entities", ERROR_TYPE)),
-                };
-                let _ = to.send_timeout(end, STALL).await;
+            if failed && !in_answer && last.is_ok() {
+                let _ = to.send_timeout(Err(batch(&results, "entities", ERROR_TYPE)), STALL).await;
             }
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(from))))
