@@ -1,6 +1,6 @@
 ### Hardware
 
-.PHONY: fpga-tools test-rtl formal-rtl synthesis-rtl test-rtl-long test-corundum braccept-rtl
+.PHONY: fpga-tools test-rtl rtl-computing rtl-boards formal-rtl synthesis-rtl test-rtl-long test-corundum braccept-rtl
 
 ## fpga-tools: verilator, and yosys, nextpnr and solvers in a virtual environment
 fpga-tools:
@@ -8,11 +8,17 @@ fpga-tools:
 
 ## test-rtl: hardware engines against models, small designs against the interpreter, lint of whole designs, images of boards
 # With random initial values, gaps and back-pressure, and while tables change. Simulated boards with the kernel and LiteX as peers need root.
-test-rtl: hopwright
+test-rtl: rtl-computing rtl-boards
+
+# What only computes, and simulated boards, whose peers wait for answers.
+rtl-computing: hopwright
 	tests/rtl/run.sh
 	tests/rtl/.venv/bin/python tests/rtl/designs.py
+	$(CARGO) test --workspace --profile bench --test it -- --ignored _agrees _atomic --skip board::
+
+rtl-boards: hopwright fpga-tools
 	tests/rtl/.venv/bin/python tests/rtl/boards.py
-	$(CARGO) test --workspace --profile bench --test it -- --ignored _agrees _atomic
+	$(CARGO) test --workspace --profile bench --test it -- --ignored board::
 
 ## formal-rtl: proofs, without bound, that skid buffers, FIFOs and arbiters lose, duplicate and reorder nothing
 formal-rtl: fpga-tools

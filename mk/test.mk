@@ -1,6 +1,6 @@
 ### Tests
 
-.PHONY: test test-long compile lint unit docs stf test-lsp test-dist test-arm64
+.PHONY: test test-long compile lint unit unit-computing unit-waiting docs stf test-lsp test-dist test-arm64
 
 ## test: everything CI checks; REPEAT=N runs it N times, BUSY=N beside N busy loops
 test:
@@ -18,8 +18,14 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --profile bench -p hopwright -p hopwright-cli -p hopwright-fuzz-targets --lib --no-deps
 
 ## unit: all Rust tests, and tests of the test tools
-unit:
-	tests/rust_tests.py
+unit: unit-computing unit-waiting
+
+# Rust tests that do nothing but compute: `make test` runs them with the lowest priority beside tests that wait.
+unit-computing:
+	tests/rust_tests.py --computing
+
+unit-waiting:
+	tests/rust_tests.py --waiting
 	$(CARGO) run --quiet --locked --manifest-path crates/control/protobuf/generate/Cargo.toml --target-dir $(TARGET)/generate -- --check
 	cd tests && python3 -m unittest -q run_test
 	cd tests/interop && python3 -m unittest -q braccept_test ledger_test

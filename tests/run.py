@@ -2,8 +2,9 @@
 """Runs what `make test` consists of, in stages, and says at the end what failed and how to run that alone.
 
 Each stage is a list of make targets, some of which run side by side. A failure does not end the run: all targets run. Each target's
-output goes to a file; it is shown when the target fails, otherwise only its last lines are. Compilers run beside tests only if these
-neither measure nor count packets.
+output goes to a file; it is shown when the target fails, otherwise only its last lines are. Compilers, and tests that do nothing but
+compute, run one after the other with the lowest priority beside the stages: they take what those leave of the processors. A stage of
+tests that measure waits until they have ended.
 
 A table at the end has what each target took, and how much of that it kept a processor busy: the rest it waited.
 """
@@ -40,6 +41,8 @@ CARGO = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed;")
 
 # How long processors are watched, in seconds, and how busy they may be for one more target to begin.
 WATCHED, BUSY = 3.0, 0.7
+# The lowest priority of a process.
+LOWEST = 19
 
 
 @dataclass
@@ -53,6 +56,8 @@ class Stage:
     most: int = 0
     # Nothing that follows makes sense without it.
     needed: bool = False
+    # It begins when this one of `BESIDE` has ended.
+    after: str = ""
     # Its targets need root, but for those that `anybody` can make.
     only_root: bool = False
     anybody: list[str] = field(default_factory=list)
@@ -61,23 +66,24 @@ class Stage:
         return [target for target in self.targets if root or not self.only_root or target in self.anybody]
 
 
+# What computes only: compilers, and tests without a clock. One after the other, beside the stages that follow the first.
+BESIDE = ["compile", "unit-computing", "rtl-computing", "stf"]
 STAGES = [
     # The command, and what the tests talk to: packages are installed while the compiler runs.
     Stage("build", 2, ["hopwright", "tools", "rina-api"], needed=True),
-    # These tests wait for answers; a slow machine makes them slow.
-    Stage("compile the tests", 4, [
-        "compile", "test-starts", "p4runtime", "test-bfruntime", "test-thrift", "tutorial", "test-pages", "test-authentication",
-        "test-switchblade"], most=6, only_root=True, anybody=["compile"]),
-    # Networks of namespaces mostly wait, for timers and for each other.
+    # Networks of namespaces, and clients of our services, mostly wait, for timers and for each other.
     Stage("networks", 4, [
-        "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-agents-take-over", "test-reload", "test-int", "test-epic",
-        "test-openflow", "test-switch", "test-bmv2", "test-page", "test-four-routers", "test-tenant", "test-migrate", "test-operation", "test-monitoring",
-        "test-agent", "test-management", "test-local-topology", "network-ours", "network-mixed", "network-tap", "network-jumbo",
-        "network-workers"], most=7, only_root=True),
-    Stage("computation", 2, ["unit", "docs", "stf", "test-lsp", "test-dist", "test-rtl"]),
+        "test-ip", "network-mixes", "test-rina", "test-page", "test-openflow", "test-agents-take-over", "network-jumbo", "p4runtime", "test-reload",
+        "test-starts", "test-epic", "network-workers", "test-tcp", "test-switchblade", "test-thrift", "test-underlay", "network-ours", "test-migrate",
+        "network-tap", "network-mixed", "test-management", "test-switch", "test-bfruntime", "test-local-topology", "test-four-routers", "test-tenant",
+        "test-int", "test-monitoring", "test-operation", "tutorial", "test-authentication", "test-pages", "test-bmv2"],
+        most=7, only_root=True),
+    # Tests of devices, threads and clocks, and small ones of the command. Cargo's are compiled then.
+    Stage("rest", 2, ["unit-waiting", "rtl-boards", "test-agent", "test-dist", "test-lsp", "docs"], most=4, only_root=True, after="compile",
+          anybody=["unit-waiting", "rtl-boards", "test-dist", "test-lsp", "docs"]),
     # A router under load, one that has to answer within the 250 ms that braccept waits, and one with more neighbours than a machine may
     # have have the machine to themselves.
-    Stage("alone", 1, ["braccept", "soak-short", "test-hosts"], only_root=True),
+    Stage("alone", 1, ["braccept", "soak-short", "test-hosts"], only_root=True, after=BESIDE[-1]),
 ]
 
 
@@ -90,12 +96,22 @@ class Results:
     skipped: list[str] = field(default_factory=list)
     # What each target took, and how long it kept a processor busy.
     seconds: dict[str, tuple[float, float]] = field(default_factory=dict)
+    # Set once a target of `BESIDE` has ended.
+    ended: dict[str, threading.Event] = field(default_factory=lambda: {target: threading.Event() for target in BESIDE})
+    stopped: bool = False
     running: set[subprocess.Popen] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def end(self) -> None:
         """Asks what is running to end: tests remove their namespaces then."""
+        self.stopped = True
         for child in list(self.running):
+            os.killpg(child.pid, signal.SIGTERM)
+
+    def begin(self, child: subprocess.Popen) -> None:
+        """Knows a session, which ends with the others."""
+        self.running.add(child)
+        if self.stopped:
             os.killpg(child.pid, signal.SIGTERM)
 
 
@@ -120,9 +136,10 @@ class Processors:
 
     @staticmethod
     def _times() -> tuple[int, int]:
-        """Ticks since the machine was started: all, and those in which processors were idle or waited for a disk."""
-        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-        return sum(ticks), ticks[3] + ticks[4]
+        """Ticks since the machine was started: all, and those in which processors were idle, waited for a disk, or had a process of low
+        priority, which yields to any other."""
+        _, low, _, idle, disk, *_ = ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return sum(ticks), low + idle + disk
 
     def busy(self) -> float:
         """The part of their time since the last call."""
@@ -138,14 +155,25 @@ def tests_of_cargo(lines: list[str]) -> list[str]:
     return [f"cargo: {passed} passed, {failed} failed"] if passed + failed else []
 
 
-def run(target: str, made: list[str], results: Results) -> None:
+def yield_to_others(child: subprocess.Popen) -> None:
+    """Gives a session the lowest priority, where the kernel counts a session as one (sched(7), autogroup). `nice` has done it where it
+    does not."""
+    try:
+        Path(f"/proc/{child.pid}/autogroup").write_text(str(LOWEST))
+    except OSError:
+        pass
+
+
+def run(target: str, made: list[str], results: Results, low: bool = False) -> None:
     """Makes one target, but not what is `made`, and shows how it ended."""
     log = LOGS / f"{target}.log"
     begin = time.monotonic()
     with open(log, "wb") as out:
-        command = [MAKE, "--no-print-directory", *(f"--old-file={name}" for name in made), target]
+        command = [*(["nice", "-n", str(LOWEST)] if low else []), MAKE, "--no-print-directory", *(f"--old-file={name}" for name in made), target]
         child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-        results.running.add(child)
+        results.begin(child)
+        if low:
+            yield_to_others(child)
         # With what all processes took that have been waited for.
         _, wait_status, usage = os.wait4(child.pid, 0)
         status = child.returncode = os.waitstatus_to_exitcode(wait_status)
@@ -162,21 +190,32 @@ def run(target: str, made: list[str], results: Results) -> None:
         sys.stdout.flush()
 
 
+def made() -> list[str]:
+    """What the first stage has made for this user."""
+    return MADE + MADE_FOR_ROOT * (not os.geteuid())
+
+
+def run_beside(targets: list[str], results: Results, low: bool) -> None:
+    """Runs targets one after the other, with low priority unless something else keeps the processors busy on purpose."""
+    for target in BESIDE:
+        if target in targets and not results.stopped:
+            run(target, made(), results, low)
+        results.ended[target].set()
+
+
 def run_stage(stage: Stage, results: Results) -> None:
     """Runs the targets of a stage. Beyond `jobs` of them, one more begins when the others have left processors idle for a while."""
-    root = not os.geteuid()
-    waiting, running, processors = deque(stage.targets_for(root)), set(), Processors()
-    made = [] if stage.needed else MADE + MADE_FOR_ROOT * root
+    waiting, running, processors = deque(stage.targets_for(not os.geteuid())), set(), Processors()
     with concurrent.futures.ThreadPoolExecutor(max(stage.jobs, stage.most)) as pool:
         try:
             while waiting or running:
                 while waiting and len(running) < stage.jobs:
-                    running.add(pool.submit(run, waiting.popleft(), made, results))
+                    running.add(pool.submit(run, waiting.popleft(), [] if stage.needed else made(), results))
                 ended, running = concurrent.futures.wait(running, WATCHED, concurrent.futures.FIRST_COMPLETED)
                 for target in ended:
                     target.result()
                 if processors.busy() < BUSY and not ended and waiting and len(running) < stage.most:
-                    running.add(pool.submit(run, waiting.popleft(), made, results))
+                    running.add(pool.submit(run, waiting.popleft(), [] if stage.needed else made(), results))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             results.end()
@@ -190,26 +229,38 @@ def print_times(results: Results) -> None:
         print(f"   {seconds:6.0f} {processor:6.0f}  {target}")
 
 
-def run_stages(stages: list[Stage], results: Results, busy: int) -> bool:
-    """Whether the run could go on to the end."""
-    for stage in stages:
-        targets = stage.targets_for(not os.geteuid())
-        if skipped := [target for target in stage.targets if target not in targets]:
-            with results.lock:
-                results.skipped += skipped
-            print(f"── SKIPPED: {', '.join(skipped)}: these tests build network namespaces, which needs root: sudo make test")
-        if not targets:
-            continue
-        print(f"── {stage.what}: {', '.join(targets)}", flush=True)
-        load = Busy(busy if not stage.needed else 0)
-        begin, processors = time.monotonic(), Processors()
-        try:
-            run_stage(stage, results)
-        finally:
-            load.stop()
-        print(f"── {stage.what}: {time.monotonic() - begin:.0f} s, processors {processors.busy():.0%} busy", flush=True)
-        if stage.needed and any(target in results.failed for target in targets):
-            return False
+def run_stages(stages: list[Stage], results: Results, busy: int, beside: list[str] | None = None) -> bool:
+    """Whether the run could go on to the end. `beside` begin behind the stage that all others need."""
+    lane = threading.Thread(target=run_beside, args=(beside or [], results, not busy))
+    try:
+        for stage in stages:
+            targets = stage.targets_for(not os.geteuid())
+            if skipped := [target for target in stage.targets if target not in targets]:
+                with results.lock:
+                    results.skipped += skipped
+                print(f"── SKIPPED: {', '.join(skipped)}: these tests build network namespaces, which needs root: sudo make test")
+            if not stage.needed and lane.ident is None:
+                lane.start()
+            if not targets:
+                continue
+            if stage.after:
+                results.ended[stage.after].wait()
+            print(f"── {stage.what}: {', '.join(targets)}", flush=True)
+            load = Busy(busy if not stage.needed else 0)
+            begin, processors = time.monotonic(), Processors()
+            try:
+                run_stage(stage, results)
+            finally:
+                load.stop()
+            print(f"── {stage.what}: {time.monotonic() - begin:.0f} s, processors {processors.busy():.0%} busy", flush=True)
+            if stage.needed and any(target in results.failed for target in targets):
+                return False
+    except BaseException:
+        results.end()
+        raise
+    finally:
+        if lane.ident:
+            lane.join()
     return True
 
 
@@ -224,7 +275,8 @@ def main() -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     stages = STAGES if not options.only else [
         replace(stage, targets=[target for target in stage.targets if stage.needed or target in options.only]) for stage in STAGES]
-    unknown = set(options.only or []) - {target for stage in STAGES for target in stage.targets}
+    beside = [target for target in BESIDE if not options.only or target in options.only]
+    unknown = set(options.only or []) - {target for stage in STAGES for target in stage.targets} - set(BESIDE)
     if unknown:
         parser.error(f"not part of `make test`: {', '.join(sorted(unknown))}")
     begin, total = time.monotonic(), {"passed": 0, "failed": 0}
@@ -233,7 +285,7 @@ def main() -> int:
         results = Results()
         if options.repeat > 1:
             print(f"── run {number} of {options.repeat}")
-        run_stages(stages, results, options.busy)
+        run_stages(stages, results, options.busy, beside)
         total["passed"] += len(results.passed)
         total["failed"] += len(results.failed)
         for target in results.failed:

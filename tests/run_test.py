@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import os
 import re
 import tempfile
 import unittest
@@ -78,7 +79,29 @@ class Stages(unittest.TestCase):
         self.assertIn("test-starts", networks)
         for stage in run.STAGES:
             self.assertFalse(networks & set(stage.targets_for(root=False)), stage.what)
-        self.assertIn("compile", [target for stage in run.STAGES for target in stage.targets_for(root=False)])
+        self.assertFalse(networks & set(run.BESIDE))
+
+    def test_what_computes_runs_beside_stages_with_low_priority_and_before_what_waits_for_it(self):
+        makefile = MAKEFILE.replace("$(TOGETHER)", "1") + """
+compile unit-computing:
+	@[ `ps -o nice= -p $$$$` -eq $(NICE) ]
+	@for i in $$(seq 1200); do [ -e network.begun ] && break; sleep 0.05; done; [ -e network.begun ]
+	@touch $@.begun
+measures:
+	@[ -e unit-computing.begun ]
+"""
+        for busy in (0, 1):
+            # A lower priority than that of this process, which may be low itself.
+            nice = os.nice(0) if busy else run.LOWEST
+            with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(run, ROOT=Path(folder), LOGS=Path(folder), WATCHED=0.05), \
+                    mock.patch.object(run, "BESIDE", ["compile", "unit-computing"]), contextlib.redirect_stdout(io.StringIO()) as printed:
+                Path(folder, "Makefile").write_text(makefile.replace("$(NICE)", str(nice)))
+                results = run.Results()
+                stages = [run.Stage("first", 1, ["first"], needed=True), run.Stage("networks", 1, ["network"]),
+                          run.Stage("alone", 1, ["measures"], after="unit-computing")]
+                self.assertTrue(run.run_stages(stages, results, busy, ["compile", "unit-computing"]))
+            self.assertEqual((sorted(results.passed), results.failed), (["compile", "first", "measures", "network", "unit-computing"], []),
+                             printed.getvalue())
 
     def test_what_failed_is_known_and_ends_the_run_only_if_the_rest_needs_it(self):
         results = self.stage(1, 0.1, ["fails", "a"], jobs=2)
