@@ -69,6 +69,8 @@ test-dist: hopwright
 
 ## test-long: what takes longer than CI has: an hour, and simulated hardware (root)
 test-long: hopwright interop-tools
+	HOPWRIGHT_TIMES=10 HOPWRIGHT_REQUESTS=3000 tests/rust_tests.py --computing
+	HOPWRIGHT_FRAMES=1000000 python3 tests/rina/engines_test.py
 	$(MAKE) test-rtl-long test-layouts
 	tests/interop/underlay_test.py --router "$(ROUTER)"
 	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"

@@ -464,7 +464,7 @@ mod tests {
     fn random_requests_leave_nothing_behind() {
         let controller = Controller::new(include_str!("../tests/router.p4"));
         let schema = controller.state().schema.clone();
-        let count = std::env::var("HOPWRIGHT_REQUESTS").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+        let count = std::env::var("HOPWRIGHT_REQUESTS").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
         let mut all = Outcome::default();
         for seed in 1..=count {
             let mut random = Random(seed);

@@ -23,6 +23,8 @@ mod traffic;
 mod union_stack;
 mod value_sets;
 
+use std::ops::Range;
+
 pub use architecture::Architecture;
 use headers::{Header, Headers};
 use random::Random;
@@ -154,6 +156,19 @@ impl Default for Config {
             growth: false,
         }
     }
+}
+
+/// The seeds that a test runs: `usual` ones, `HOPWRIGHT_TIMES=N` times as many from the same one on, or those of `HOPWRIGHT_SEEDS=FIRST..END`.
+///
+/// # Panics
+/// If a variable has another form.
+pub fn seeds(usual: Range<u64>) -> Range<u64> {
+    if let Ok(text) = std::env::var("HOPWRIGHT_SEEDS") {
+        let (first, end) = text.split_once("..").expect("HOPWRIGHT_SEEDS is FIRST..END");
+        return first.parse().expect("a number")..end.parse().expect("a number");
+    }
+    let times: u64 = std::env::var("HOPWRIGHT_TIMES").map_or(1, |n| n.parse().expect("HOPWRIGHT_TIMES is a number"));
+    usual.start..usual.start + times * (usual.end - usual.start)
 }
 
 impl Config {

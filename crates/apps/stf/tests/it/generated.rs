@@ -1,8 +1,9 @@
 //! The reference agrees with the interpreter on generated programs: packets, faults, parser errors, digests, counters,
 //! registers, hits of entries. Machine code is compared with the interpreter on the same programs (`crates/runtime/dataplane`).
 //!
-//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual, `HOPWRIGHT_PACKETS=N` with this many packets. A failure names its seed, and
-//! `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and its packets.
+//! `HOPWRIGHT_TIMES=N` runs N times as many programs, `HOPWRIGHT_SEEDS=FIRST..END` others, `HOPWRIGHT_PACKETS=N` with this many
+//! packets. A failure names its seed, and `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and
+//! its packets.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use hopwright_driver::compile_text;
 use hopwright_interp::{Interp, Verdict};
 use hopwright_ir::{ExternId, ExternKind, TableId};
-use hopwright_p4gen::{Architecture, Case, Config, generate};
+use hopwright_p4gen::{Architecture, Case, Config, generate, seeds};
 use hopwright_reference::Reference;
 use hopwright_stf::script::Command;
 use hopwright_stf::{Engine, ReferenceEngine};
@@ -102,12 +103,8 @@ fn compare(cases: impl Iterator<Item = (String, Case)>, seen: &mut Seen) {
 }
 
 pub(crate) fn check(usual: Range<u64>, config: &Config) {
-    let seeds = std::env::var("HOPWRIGHT_SEEDS").ok().map_or(usual, |text| {
-        let (first, end) = text.split_once("..").expect("HOPWRIGHT_SEEDS is FIRST..END");
-        first.parse().expect("a number")..end.parse().expect("a number")
-    });
     let (mut seen, config) = (Seen::default(), &config.from_environment());
-    let cases = seeds.map(|seed| (seed.to_string(), generate(seed, config)));
+    let cases = seeds(usual).map(|seed| (seed.to_string(), generate(seed, config)));
     compare(cases, &mut seen);
     let Seen { forwarded, copies, parser_errors, hits, counted } = seen;
     assert!(forwarded > 0 && parser_errors > 0 && counted > 0, "{seen:?}");

@@ -55,7 +55,7 @@ fn state(interp: &mut Interp) -> Vec<String> {
 
 fn check(seeds: std::ops::Range<u64>, config: &Config) {
     let (mut sent, mut dropped, mut hits) = (0, 0, 0);
-    for seed in seeds {
+    for seed in hopwright_p4gen::seeds(seeds) {
         let case = generate(seed, config);
         let (mut plain, mut optimised) = (interp(seed, &case, false), interp(seed, &case, true));
         for (number, (port, packet)) in case.packets.iter().enumerate() {

@@ -4,8 +4,9 @@
 //! `generated/` keeps programs that once showed a fault, and some that use many features: other versions of the generator
 //! make other programs of the same seeds.
 //!
-//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual, `HOPWRIGHT_PACKETS=N` with this many packets. A failure names its seed, and
-//! `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and its packets.
+//! `HOPWRIGHT_TIMES=N` runs N times as many programs, `HOPWRIGHT_SEEDS=FIRST..END` others, `HOPWRIGHT_PACKETS=N` with this many
+//! packets. A failure names its seed, and `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and
+//! its packets.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,19 +21,13 @@ use hopwright_dataplane::{Digest, LostCopies, Packet, TracePass};
 use hopwright_driver::compile_text;
 use hopwright_interp::{self as interp, Interp};
 use hopwright_ir::{ExternId, ExternKind, Pipeline, TableId};
-use hopwright_p4gen::{Architecture, Case, Config, generate};
+use hopwright_p4gen::{Architecture, Case, Config, generate, seeds};
 use hopwright_stf::script::Command;
 use hopwright_stf::{DataPlaneEngine, Engine};
 
 const NOW_US: u64 = 1_234_567;
 /// Batch sizes, by turns.
 const BATCHES: [usize; 8] = [8, 1, 16, 3, 17, 2, 256, 5];
-
-fn seeds(usual: Range<u64>) -> Range<u64> {
-    let Ok(text) = std::env::var("HOPWRIGHT_SEEDS") else { return usual };
-    let (first, end) = text.split_once("..").expect("HOPWRIGHT_SEEDS is FIRST..END");
-    first.parse().expect("a number")..end.parse().expect("a number")
-}
 
 fn compile(text: &str) -> Result<Arc<Pipeline>, String> {
     let compiled = compile_text("generated.p4", text, &Default::default(), true);
@@ -236,30 +231,30 @@ fn check(seeds: Range<u64>, config: &Config) {
 
 #[test]
 fn generated_programs_of_all_kinds() {
-    check(seeds(0..120), &Config::default());
+    check(seeds(0..40), &Config::default());
 }
 
 #[test]
 fn generated_programs_of_machine_words() {
     let config = Config { max_width: 64, statements: 30, packets: 32, ..Config::default() };
-    check(seeds(5000..5040), &config);
+    check(seeds(5000..5016), &config);
 }
 
 #[test]
 fn generated_programs_that_copy_and_repeat_packets() {
     let config = Config { traffic: true, ..Config::default() };
-    check(seeds(9000..9060), &config);
+    check(seeds(9000..9024), &config);
 }
 
 #[test]
 fn generated_programs_that_try_the_order_of_effects() {
-    check(seeds(20_000..20_040), &Config::thorough(Architecture::V1model));
+    check(seeds(20_000..20_016), &Config::thorough(Architecture::V1model));
 }
 
 #[test]
 fn generated_programs_that_try_the_order_of_effects_and_copy_packets() {
     let config = Config { traffic: true, ..Config::thorough(Architecture::V1model) };
-    check(seeds(21_000..21_030), &config);
+    check(seeds(21_000..21_012), &config);
 }
 
 #[test]

@@ -1,22 +1,16 @@
 //! The hardware IR agrees with the reference interpreter on generated programs: bytes, copies, verdicts, parser errors,
 //! counters, registers.
 //!
-//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual. A failure names its seed, and
+//! `HOPWRIGHT_TIMES=N` runs N times as many programs, `HOPWRIGHT_SEEDS=FIRST..END` others. A failure names its seed, and
 //! `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and its packets.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::harness::*;
-use hopwright_p4gen::{Case, Config, generate};
+use hopwright_p4gen::{Case, Config, generate, seeds};
 
 const NOW_US: u64 = 1_234_567;
-
-fn seeds(usual: Range<u64>) -> Range<u64> {
-    let Ok(text) = std::env::var("HOPWRIGHT_SEEDS") else { return usual };
-    let (first, end) = text.split_once("..").expect("HOPWRIGHT_SEEDS is FIRST..END");
-    first.parse().expect("a number")..end.parse().expect("a number")
-}
 
 /// What the programs of a test did as a whole.
 #[derive(Debug, Default)]
