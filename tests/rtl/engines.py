@@ -3,9 +3,12 @@
 NAME.cpp tests the module NAME of crates/targets/rtl/lib, or of NAME.sv here, which joins several. Each of its lines
 `// config: PARAMETER=VALUE …` gives a simulation: verilator with all warnings as errors, a C++ compiler, runs with several
 seeds of random initial state and random stimuli. Yosys reads each configuration and checks it, too.
+
+Programs are kept in `build` by all that they are made of, and so is that yosys has found nothing: without a change a run only simulates.
 """
 
 import concurrent.futures
+import hashlib
 import os
 import pathlib
 import re
@@ -29,21 +32,39 @@ def run(*command):
     return result.stdout
 
 
+def digest(*parts):
+    """Of files, by what they contain, and of words."""
+    whole = hashlib.sha256()
+    for part in parts:
+        data = part.read_bytes() if isinstance(part, pathlib.Path) else str(part).encode()
+        whole.update(len(data).to_bytes(8, "big") + data)
+    return whole.hexdigest()[:24]
+
+
+def keep(folder, name, key):
+    """The file of what is kept for a name and a key. Those for other keys are removed."""
+    folder.mkdir(exist_ok=True)
+    kept = folder / f"{name}-{key}"
+    for other in folder.glob(f"{name}-" + "?" * len(key)):
+        if other != kept:
+            other.unlink()
+    return kept
+
+
 def verilator_root():
     return pathlib.Path(re.search(r"VERILATOR_ROOT\s*= (\S+)", run("verilator", "-V")).group(1))
 
 
-def compile_runtime(include):
-    """Compiles what all simulations share."""
-    header = BUILD / "numbers.h.gch"
-    if not header.exists() or header.stat().st_mtime < (HERE / "numbers.h").stat().st_mtime:
-        run(*CXX, f"-I{include}", "-x", "c++-header", HERE / "numbers.h", "-o", header)
-    objects = []
-    for name in ("verilated", "verilated_threads"):
-        target = BUILD / f"{name}.o"
-        if not target.exists():
-            run(*CXX, f"-I{include}", "-c", include / f"{name}.cpp", "-o", target)
-        objects.append(target)
+def compile_runtime(include, tools):
+    """Compiles what all simulations share. Returns the objects."""
+    stamp = BUILD / "runtime"
+    key = digest(tools, *CXX, HERE / "numbers.h")
+    objects = [BUILD / f"{name}.o" for name in ("verilated", "verilated_threads")]
+    if not stamp.exists() or stamp.read_text() != key:
+        run(*CXX, f"-I{include}", "-x", "c++-header", HERE / "numbers.h", "-o", BUILD / "numbers.h.gch")
+        for target in objects:
+            run(*CXX, f"-I{include}", "-c", include / f"{target.stem}.cpp", "-o", target)
+        stamp.write_text(key)
     return objects
 
 
@@ -57,9 +78,24 @@ def sources(name):
     return own if own.exists() else LIBRARY / f"{name}.sv"
 
 
-def simulate(test, parameters, include, runtime):
+def hardware(name):
+    """The files that a module may be made of."""
+    return sorted({*LIBRARY.glob("*.sv"), sources(name), HERE / "waivers.vlt"})
+
+
+def simulate(test, parameters, include, runtime, tools):
     name = test.stem
-    build = BUILD / "-".join([name, *parameters]).replace("=", "")
+    label = "-".join([name, *parameters]).replace("=", "")
+    made_of = digest(tools, pathlib.Path(__file__), *hardware(name), test, *sorted(HERE.glob("*.h")), *parameters)
+    binary = keep(BUILD / "programs", label, made_of)
+    if not binary.exists():
+        compile_program(test, parameters, BUILD / label, include, runtime, binary)
+    for seed in SEEDS:
+        run(binary, f"+seed={seed}")
+
+
+def compile_program(test, parameters, build, include, runtime, binary):
+    name = test.stem
     shutil.rmtree(build, ignore_errors=True)
     build.mkdir()
     run("verilator", "--cc", "-Wall", "--prefix", "Vdut", "--top-module", name, "--Mdir", build, "-O3", "--output-split", 0,
@@ -72,10 +108,9 @@ def simulate(test, parameters, include, runtime):
     whole.write_text("\n".join([
         '#include "numbers.h"', *(f"#define {p.replace('=', ' ')}" for p in parameters), *(f'#include "{part}"' for part in parts),
         ""]))
-    binary = build / "test"
-    run(*CXX, f"-I{build}", f"-I{BUILD}", f"-I{include}", f"-I{HERE}", whole, *runtime, "-pthread", "-o", binary)
-    for seed in SEEDS:
-        run(binary, f"+seed={seed}")
+    run(*CXX, f"-I{build}", f"-I{BUILD}", f"-I{include}", f"-I{HERE}", whole, *runtime, "-pthread", "-o", build / "test")
+    (build / "test").rename(binary)
+    shutil.rmtree(build)
 
 
 def check(test):
@@ -94,14 +129,18 @@ def check(test):
             libyosys.run_pass(command, design)
 
 
+def check_once(test):
+    kept = keep(BUILD / "checked", test.stem, digest(pathlib.Path(__file__), HERE / "requirements.txt", *hardware(test.stem), *configurations(test)))
+    if not kept.exists():
+        run(sys.executable, __file__, "--check", test)
+        kept.touch()
+
+
 def job(kind, test, *arguments):
     begin = time.monotonic()
     label = " ".join([test.stem, *(arguments[0] if kind is simulate else ["yosys"])])
     try:
-        if kind is check:
-            run(sys.executable, __file__, "--check", test)
-        else:
-            kind(test, *arguments)
+        kind(test, *arguments)
         return label, time.monotonic() - begin, None
     except RuntimeError as error:
         return label, time.monotonic() - begin, str(error)
@@ -118,9 +157,10 @@ def main():
             return 1
     BUILD.mkdir(exist_ok=True)
     include = verilator_root() / "include"
-    runtime = compile_runtime(include)
-    jobs = [(simulate, test, parameters, include, runtime) for test in tests for parameters in configurations(test)]
-    jobs += [(check, test) for test in tests]
+    tools = run("verilator", "--version") + run(CXX[0], "--version")
+    runtime = compile_runtime(include, tools)
+    jobs = [(simulate, test, parameters, include, runtime, tools) for test in tests for parameters in configurations(test)]
+    jobs += [(check_once, test) for test in tests]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
         for label, seconds, error in pool.map(lambda arguments: job(*arguments), jobs):
