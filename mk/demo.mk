@@ -19,12 +19,15 @@ demo-fpga: hopwright interop-tools
 	$(TARGET)/release/hopwright rtl p4/scion/border_router.p4 --simulation
 	python3 demo/run.py demo --hardware br111 --packets 200
 
-## demo-arm64: the SCION demonstration with all border routers on emulated 64-bit Arm machines, after make arm64-tools (root)
-# Emulated machines are slow, so there are fewer packets.
-ARM64 := $(TARGET)/aarch64-unknown-linux-gnu/release/hopwright
-demo-arm64: demo-tools
+## demo-arm64: the SCION demonstration with all border routers on emulated 64-bit Arm machines; ARM64=FILE: a command built for Arm (root)
+# Emulated machines are slow, so there are fewer packets. A command that is given is taken as it is: nothing is compiled for Arm.
+ARM64_BUILT := $(TARGET)/aarch64-unknown-linux-gnu/release/hopwright
+ARM64 ?= $(ARM64_BUILT)
+demo-arm64: demo-tools arm64-tools
 	tests/packages.sh qemu-system-aarch64:qemu-system-arm depmod:kmod cpio:cpio
+ifeq ($(ARM64),$(ARM64_BUILT))
 	$(MAKE) ARCH=arm64 hopwright
+endif
 	tests/arm64/router.py prepare $(TARGET)/arm64-machine $(ARM64)
 	python3 demo/run.py demo --router arm64 --packets 500
 
