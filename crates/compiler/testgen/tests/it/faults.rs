@@ -8,7 +8,7 @@ use hopwright_driver::compile_text;
 use hopwright_ir::Pipeline;
 use hopwright_syntax::Options as Preprocess;
 
-use super::{compiled, failure, options, root, tests_of};
+use super::{compiled, executable, failure, options, root, tests_of};
 
 /// The text of a program with a part of it replaced.
 fn with_fault(text: &str, right: &str, wrong: &str) -> Arc<Pipeline> {
@@ -22,9 +22,11 @@ fn with_fault(text: &str, right: &str, wrong: &str) -> Arc<Pipeline> {
 fn all_are_found(file: &Path, faults: &[(&str, &str)]) {
     let (_, tests) = tests_of(&compiled(file, false), "", &options());
     let text = std::fs::read_to_string(file).unwrap();
-    let found =
-        |pipeline: &Arc<Pipeline>| tests.iter().any(|test| failure(pipeline, EngineKind::Interp, test).is_some());
-    let missed: Vec<_> = faults.iter().filter(|(right, wrong)| !found(&with_fault(&text, right, wrong))).collect();
+    let found = |(right, wrong): &&(&str, &str)| {
+        let faulty = executable(&with_fault(&text, right, wrong), EngineKind::Interp);
+        tests.iter().any(|test| failure(&faulty, test).is_some())
+    };
+    let missed: Vec<_> = faults.iter().filter(|fault| !found(fault)).collect();
     assert!(missed.is_empty(), "{} tests do not find {missed:#?}\n{}", tests.len(), tests.join("\n"));
 }
 

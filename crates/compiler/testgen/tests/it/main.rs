@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hopwright_dataplane::externs::ExternTypes;
-use hopwright_dataplane::{EngineKind, FrameSize, VirtualDataPlane};
+use hopwright_dataplane::{EngineKind, Executable, FrameSize, VirtualDataPlane};
 use hopwright_driver::compile_file;
 use hopwright_interp::Interp;
 use hopwright_ir::Pipeline;
@@ -44,13 +44,18 @@ fn tests_of(pipeline: &Arc<Pipeline>, set_up: &str, options: &Options) -> (Gener
 }
 
 fn options() -> Options {
-    Options { time: Duration::from_secs(600), patience: 300, ..Options::default() }
+    Options { time: Duration::from_secs(3600), patience: 300, ..Options::default() }
+}
+
+/// A program that is ready to run, compiled once for all of its tests.
+fn executable(pipeline: &Arc<Pipeline>, kind: EngineKind) -> Executable {
+    VirtualDataPlane::new(pipeline.clone(), kind).unwrap_or_else(|error| panic!("{error}")).executable()
 }
 
 /// The first thing that is not as the test expects, if anything is.
-fn failure(pipeline: &Arc<Pipeline>, kind: EngineKind, text: &str) -> Option<String> {
+fn failure(program: &Executable, text: &str) -> Option<String> {
     let script = hopwright_stf::parse("test", text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
-    let vdp = VirtualDataPlane::new(pipeline.clone(), kind).unwrap_or_else(|error| panic!("{error}"));
+    let vdp = program.data_plane(&ExternTypes::standard()).unwrap_or_else(|error| panic!("{error}"));
     let mut engine = DataPlaneEngine::new(vdp, FrameSize::JUMBO).unwrap();
     match hopwright_stf::run(&script, &mut engine) {
         Err(error) => Some(error.to_string()),

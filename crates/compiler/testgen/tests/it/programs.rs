@@ -6,7 +6,7 @@ use hopwright_coverage::Kind;
 use hopwright_dataplane::EngineKind;
 use hopwright_testgen::{Generated, Options};
 
-use super::{compiled, failure, options, root, tests_of};
+use super::{compiled, executable, failure, options, root, tests_of};
 
 /// What is not reached, for people.
 fn unreached(generated: &Generated) -> Vec<String> {
@@ -28,9 +28,10 @@ fn missed_with(file: &Path, set_up: &str, options: &Options) -> Vec<String> {
     let pipeline = compiled(file, false);
     let (generated, texts) = tests_of(&pipeline, set_up, options);
     let optimised = compiled(file, true);
-    for text in &texts {
-        for kind in [EngineKind::Interp, EngineKind::Jit] {
-            assert_eq!(failure(&optimised, kind, text), None, "{kind:?}\n{text}");
+    for kind in [EngineKind::Interp, EngineKind::Jit] {
+        let program = executable(&optimised, kind);
+        for text in &texts {
+            assert_eq!(failure(&program, text), None, "{kind:?}\n{text}");
         }
     }
     eprintln!("{}: {} tests of {} runs; {}", file.display(), texts.len(), generated.runs, generated.ended);
