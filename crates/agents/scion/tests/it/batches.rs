@@ -2,14 +2,15 @@
 //! before traces are compiled and after.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use crate::ROUTER;
 use hopwright_dataplane::{
     Count, EngineKind, Executor, FrameSize, Packet, Pool, Port, SwitchBuilder, Verdict, VirtualDataPlane, Worker,
 };
-use hopwright_ir::{ExternKind, Pipeline};
+use hopwright_ir::ExternKind;
 use hopwright_ports::{MemoryPort, Wire};
-use hopwright_scion::control::program::{self, CPU_PORT, PacketIn, URGENT_CPU_PORT};
+use hopwright_scion::control::program::{CPU_PORT, PacketIn, URGENT_CPU_PORT};
 use hopwright_scion::synthetic::{
     self, CASES, INTERNAL_PORT, Traffic, brload_hosts, brload_links, rich_hosts, rich_links,
 };
@@ -18,11 +19,6 @@ use hopwright_scion::synthetic::{
 const BATCHES: [usize; 12] = [1, 2, 3, 15, 16, 17, 33, 64, 100, 240, 255, 256];
 const WORKERS: [usize; 2] = [1, 2];
 const NOW: u32 = 1_790_000_000;
-
-fn pipeline() -> Arc<Pipeline> {
-    static PIPELINE: OnceLock<Arc<Pipeline>> = OnceLock::new();
-    PIPELINE.get_or_init(|| Arc::new(program::compile(true).pipeline.expect("the program compiles"))).clone()
-}
 
 /// More than the routers here have links for: cells that are looked at.
 const CELLS: u64 = 16 << 10;
@@ -132,7 +128,7 @@ fn run_share(
 #[test]
 fn random_packets() {
     let data_plane = |kind| {
-        let vdp = VirtualDataPlane::new(pipeline(), kind).unwrap();
+        let vdp = ROUTER.data_plane(kind);
         synthetic::program(&vdp, &rich_links(false), &rich_hosts(false)).unwrap();
         vdp
     };
@@ -275,7 +271,7 @@ fn a_switch() {
     let now_us = hopwright_dataplane::wall_clock_us();
     let now_s = (now_us / 1_000_000) as u32;
     let frames = [frames(0, 1500, now_s), frames(1, 1500, now_s)];
-    let vdp = VirtualDataPlane::new(pipeline(), EngineKind::Jit).unwrap();
+    let vdp = ROUTER.data_plane(EngineKind::Jit);
     synthetic::program(&vdp, &brload_links(), &brload_hosts()).unwrap();
     let expected = switch(&vdp, &frames, 1, 1);
     let left: BTreeMap<_, usize> = expected.0.iter().map(|(exit, sent)| (*exit, sent.len())).collect();

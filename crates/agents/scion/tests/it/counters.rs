@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::ROUTER;
 use hopwright_dataplane::{Count, EngineKind, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
 use hopwright_scion::config::links::{INTERNAL_INDEX, Links};
-use hopwright_scion::control::program::{self, CPU_PORT, PacketIn, PacketOut, Reason};
+use hopwright_scion::control::program::{CPU_PORT, PacketIn, PacketOut, Reason};
 use hopwright_scion::packet::{internet_checksum, udp_checksum};
 use hopwright_scion::scmp::{Outcome, Settings, Silence, SlowPath};
 use hopwright_scion::status::metrics::{KINDS, LinkTraffic, OwnPackets, SIZE_CLASSES, size_class};
@@ -30,8 +31,7 @@ struct Router {
 
 impl Router {
     fn new(kind: EngineKind) -> Router {
-        let pipeline = Arc::new(program::compile(true).pipeline.unwrap());
-        let vdp = VirtualDataPlane::new(pipeline, kind).unwrap();
+        let vdp = ROUTER.data_plane(kind);
         let links = brload_links();
         synthetic::program(&vdp, &links, &brload_hosts()).unwrap();
         Router {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::{ROUTER, WITH_HUMMINGBIRD, pipeline};
 use hopwright_dataplane::trace_ir::eval::{Input, Outcome};
 use hopwright_dataplane::trace_ir::recording::Recording;
 use hopwright_dataplane::trace_ir::verify::verify;
@@ -30,13 +31,13 @@ struct Router {
 }
 
 impl Router {
-    fn new(pipeline: &Arc<hopwright_ir::Pipeline>, kind: EngineKind, v6: bool) -> Router {
+    fn new(kind: EngineKind, v6: bool) -> Router {
         // Machine code is that which is built in.
         let vdp = match kind {
-            EngineKind::Interp => VirtualDataPlane::new(pipeline.clone(), kind),
-            _ => program::BuiltIn::read().run(kind),
+            EngineKind::Interp => ROUTER.data_plane(kind),
+            _ => program::BuiltIn::read().run(kind).unwrap(),
         };
-        Router::of(vdp.unwrap(), v6)
+        Router::of(vdp, v6)
     }
 
     fn of(vdp: Arc<VirtualDataPlane>, v6: bool) -> Router {
@@ -66,9 +67,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn compare(seed: u64, v6: bool, packets: usize) {
-    let pipeline = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
-    let interp = Router::new(&pipeline, EngineKind::Interp, v6);
-    compare_routers(interp, Router::new(&pipeline, EngineKind::Jit, v6), seed, v6, packets);
+    compare_routers(Router::new(EngineKind::Interp, v6), Router::new(EngineKind::Jit, v6), seed, v6, packets);
 }
 
 fn compare_routers(mut interp: Router, mut jit: Router, seed: u64, v6: bool, packets: usize) {
@@ -133,6 +132,11 @@ fn compare_routers(mut interp: Router, mut jit: Router, seed: u64, v6: bool, pac
     assert_eq!(absent, [&program::Reason::WrongDevice, &program::Reason::FeatureLeftOut], "of {packets}");
 }
 
+/// Random packets of a comparison; `HOPWRIGHT_TIMES=N` are N times as many.
+fn packets(usual: usize) -> usize {
+    usual * std::env::var("HOPWRIGHT_TIMES").map_or(1, |n| n.parse().expect("HOPWRIGHT_TIMES is a number"))
+}
+
 /// `HOPWRIGHT_SEEDS=FIRST..END` generates other packets than usual.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
     let Ok(text) = std::env::var("HOPWRIGHT_SEEDS") else { return usual..usual + 1 };
@@ -142,19 +146,19 @@ fn seeds(usual: u64) -> std::ops::Range<u64> {
 
 #[test]
 fn ipv4_inside() {
-    seeds(1).for_each(|seed| compare(seed, false, 60_000));
+    seeds(1).for_each(|seed| compare(seed, false, packets(60_000)));
 }
 
 #[test]
 fn ipv6_inside() {
-    seeds(2).for_each(|seed| compare(seed, true, 60_000));
+    seeds(2).for_each(|seed| compare(seed, true, packets(60_000)));
 }
 
 /// With path type Hummingbird, too; `hummingbird` has its packets.
 #[test]
 fn with_hummingbird() {
-    let router = |kind| Router::of(VirtualDataPlane::new(program::with_hummingbird(), kind).unwrap(), false);
-    compare_routers(router(EngineKind::Interp), router(EngineKind::Jit), 6, false, 30_000);
+    let router = |kind| Router::of(WITH_HUMMINGBIRD.data_plane(kind), false);
+    compare_routers(router(EngineKind::Interp), router(EngineKind::Jit), 6, false, packets(30_000));
 }
 
 /// Traces in the trace IR say what the interpreter does: of the packets that they were learned from, which complete them, and of
@@ -162,9 +166,8 @@ fn with_hummingbird() {
 #[test]
 fn trace_ir_and_interpreter_agree() {
     for (seed, v6) in [(4, false), (5, true)] {
-        let pipeline = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
-        let mut interp = Router::new(&pipeline, EngineKind::Interp, v6);
-        let mut jit = Router::new(&pipeline, EngineKind::Jit, v6);
+        let pipeline = pipeline();
+        let (mut interp, mut jit) = (Router::new(EngineKind::Interp, v6), Router::new(EngineKind::Jit, v6));
         let mut traffic = Traffic::new(seed, v6, NOW);
         let mut regulars: Vec<(u16, Vec<u8>)> = Vec::new();
         while regulars.len() < REGULARS {

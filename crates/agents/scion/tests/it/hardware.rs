@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use crate::damage::Damaged;
-use hopwright_dataplane::{Control, EngineKind, ExternTypes, VirtualDataPlane};
+use crate::{ROUTER, pipeline};
+use hopwright_dataplane::{Control, EngineKind, ExternTypes};
 use hopwright_interp::{Interp, LinearStore};
 use hopwright_ir::{Pipeline, TableId};
 use hopwright_rtl::{Evaluator, convert};
-use hopwright_scion::control::program::{self, Reason};
+use hopwright_scion::control::program::Reason;
 use hopwright_scion::synthetic::{self, rich_hosts, rich_links};
 
 const NOW: u32 = 1_790_000_000;
@@ -32,8 +33,8 @@ fn store(pipeline: &Arc<Pipeline>, control: &Control) -> LinearStore {
 }
 
 fn compare(seed: u64, v6: bool, packets: usize) {
-    let pipeline = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
-    let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp).unwrap();
+    let pipeline = pipeline();
+    let vdp = ROUTER.data_plane(EngineKind::Interp);
     synthetic::program(&vdp, &rich_links(v6), &rich_hosts(v6)).unwrap();
     let design = Arc::new(convert(&pipeline).expect("hardware can run the program"));
     let registry = ExternTypes::standard().for_interpreter();

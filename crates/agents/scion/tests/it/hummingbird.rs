@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use crate::WITH_HUMMINGBIRD;
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, Verdict, VirtualDataPlane};
 use hopwright_scion::config::links::Links;
-use hopwright_scion::control::program::{self, CPU_PORT, PacketIn, Reason};
+use hopwright_scion::control::program::{CPU_PORT, PacketIn, Reason};
 use hopwright_scion::control::tables;
 use hopwright_scion::packet::ia::IsdAs;
 use hopwright_scion::packet::{
@@ -30,9 +31,7 @@ struct Router {
 
 impl Router {
     fn new(kind: EngineKind, v6: bool) -> Router {
-        let compiled = program::compile_part(&[program::HUMMINGBIRD.to_string()]);
-        let report = compiled.report(false);
-        let vdp = VirtualDataPlane::new(Arc::new(compiled.pipeline.expect(&report)), kind).unwrap();
+        let vdp = WITH_HUMMINGBIRD.data_plane(kind);
         let links = rich_links(v6);
         synthetic::program(&vdp, &links, &rich_hosts(v6)).unwrap();
         tables::set_secret_value(&vdp, &synthetic::secret_value()).unwrap();

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::damage::Damaged;
+use crate::pipeline;
 use hopwright_dataplane::offload::Forwarded;
 use hopwright_dataplane::{Count, EngineKind, Executor, FrameSize, Packet, Pool, Verdict, VirtualDataPlane};
 use hopwright_ir::{ExternKind, Pipeline, TableId};
@@ -82,7 +83,7 @@ fn start(pipeline: &Arc<Pipeline>, target: &Target, seed: Option<u64>) -> Simula
 }
 
 fn agrees(target: &Target, v6: bool, packets: usize, seed: Option<u64>) {
-    let pipeline = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
+    let pipeline = pipeline();
     let design = start(&pipeline, target, seed);
     let hardware = VirtualDataPlane::offloaded(pipeline.clone(), Box::new(design)).unwrap();
     let interp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp).unwrap();
@@ -135,7 +136,7 @@ fn agrees(target: &Target, v6: bool, packets: usize, seed: Option<u64>) {
 /// Packets that a chip leaves to software become what the whole program makes of them, and are counted once.
 fn left_out_is_done_in_software(v6: bool) {
     let packets = packets(2_000);
-    let whole = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
+    let whole = pipeline();
     let macros = ["NO_EPIC", "NO_ONE_HOP", "NO_OTHER_KEYS", "NO_IPV6", "PROFILE_ULTRASCALE"].map(str::to_string);
     let part = Arc::new(program::compile_part(&macros).pipeline.expect("a part of it compiles"));
     let chip = start(&part, &Target::by_name("ecp5-85-512").unwrap(), None);

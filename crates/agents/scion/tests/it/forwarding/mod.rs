@@ -10,8 +10,8 @@ mod transit;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use crate::ROUTER;
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
-use hopwright_ir::Pipeline;
 use hopwright_scion::control::program::{self, CPU_PORT, PacketIn, Reason, URGENT_CPU_PORT};
 use hopwright_scion::control::tables;
 use hopwright_scion::packet::ia::IsdAs;
@@ -26,11 +26,6 @@ use hopwright_scion::underlay::next_hop::VIA_KERNEL;
 const NOW: u32 = 1_790_000_000;
 const LOCAL: IsdAs = IsdAs(0x0001_ff00_0000_0001);
 const FAR: IsdAs = IsdAs(0x0002_ff00_0000_0777);
-
-fn pipeline() -> Arc<Pipeline> {
-    static PIPELINE: OnceLock<Arc<Pipeline>> = OnceLock::new();
-    PIPELINE.get_or_init(|| Arc::new(program::compile(true).pipeline.expect("the program compiles"))).clone()
-}
 
 struct Router {
     vdp: Arc<VirtualDataPlane>,
@@ -49,7 +44,7 @@ enum Fate {
 
 impl Router {
     fn new(kind: EngineKind, links: &hopwright_scion::config::links::Links, hosts: &[IpAddr]) -> Router {
-        let vdp = VirtualDataPlane::new(pipeline(), kind).unwrap();
+        let vdp = ROUTER.data_plane(kind);
         synthetic::program(&vdp, links, hosts).unwrap();
         let executor = Executor::new(vdp.clone());
         Router { vdp, executor, pool: Pool::new(8, FrameSize::JUMBO).unwrap(), now_us: u64::from(NOW) * 1_000_000 }

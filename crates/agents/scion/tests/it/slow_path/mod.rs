@@ -2,10 +2,11 @@
 //! byte by byte with answers made by hand.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
-use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
+use crate::ROUTER;
+use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, Verdict};
 use hopwright_scion::config::links::Links;
 use hopwright_scion::control::program::{self, CPU_PORT, PacketIn, PacketOut, Reason};
 use hopwright_scion::packet::ia::IsdAs;
@@ -49,8 +50,7 @@ enum Fate {
 
 impl Program {
     fn new(v6: bool) -> Program {
-        let pipeline = program::compile(true).pipeline.expect("the program compiles");
-        let vdp = VirtualDataPlane::new(Arc::new(pipeline), EngineKind::Interp).unwrap();
+        let vdp = ROUTER.data_plane(EngineKind::Interp);
         let links = rich_links(v6);
         synthetic::program(&vdp, &links, &rich_hosts(v6)).unwrap();
         Program { executor: Executor::new(vdp), pool: Pool::new(8, FrameSize::JUMBO).unwrap(), links }
