@@ -29,8 +29,9 @@ LONG = ("dataplane it", "scion it", "rtl it", "jit it", "ports it", "ports hopwr
         "ir it", "testgen it", "stf it")
 # Crates and programs whose tests only compute, and the modules among them whose tests do more.
 COMPUTING_CRATES = ("language", "compiler", "devtools")
-COMPUTING = {"jit it": [], "jit hopwright_jit": [], "abi hopwright_abi": [], "rtl it": [], "bfruntime hopwright_bfruntime": [], "stf it": [], "stf hopwright_stf": [], "epic it": [],
-             "scion it": [], "dataplane it": ["switch::", "tenants::"], "documentation": []}
+COMPUTING = {"jit it": [], "jit hopwright_jit": [], "abi hopwright_abi": [], "rtl it": [], "bfruntime hopwright_bfruntime": [],
+             "stf it": [], "stf hopwright_stf": [], "epic it": [], "scion it": [], "dataplane it": ["switch::", "tenants::"],
+             "documentation": []}
 # A line of a test, if times are asked for.
 TIMED = re.compile(r"test (\S+) .*<([0-9.]+)s>$")
 
