@@ -182,6 +182,21 @@ def peers(folder):
         expect(spaces.board.poll() is None, "the simulated board has ended")
 
 
+def seeds(folder):
+    """A seed is that of later runs, and another one places the design again."""
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "SEED")}
+
+    def make(*arguments):
+        tools = ["YOSYS=touch l3.netlist.json; :", "NEXTPNR=touch l3.config; echo $(SEED) >> placed; :", "ECPPACK=touch l3.bit; :", "LOADER=:"]
+        subprocess.run(["make", "-s", "-C", folder, *arguments, *tools], check=True, env=environment)
+
+    for arguments in (["bitstream"], ["load"], ["bitstream", "SEED=2"], ["load"], ["bitstream", "SEED=1"]):
+        make(*arguments)
+    placed = (folder / "placed").read_text().split()
+    expect(placed == ["1", "2", "1"], f"seeds {placed} have been placed")
+    make("clean")
+
+
 def job(name):
     folder = BUILD / f"board-{name}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -190,6 +205,7 @@ def job(name):
     run("verilator", "--lint-only", "-Wall", "-Wno-PINCONNECTEMPTY", "-sv", "--top-module", "l3_board", "-y", folder, HERE / "waivers.vlt",
         folder / "l3_board.sv")
     run(sys.executable, __file__, "--check", folder)
+    seeds(folder)
 
 
 def main():
