@@ -186,9 +186,9 @@ def run(args: argparse.Namespace) -> bool:
         test = Process("braccept", [tool("braccept"), "--artifacts", str(directory),
                                     *(["--bfd"] if args.bfd else [])],
                        directory / "braccept.log", namespace=tool_side)
-        if test.wait(120) is None:
+        if test.wait(600) is None:
             test.stop()
-            raise LabError("braccept did not end within 120 s")
+            raise LabError("braccept did not end within 600 s")
         router.check()
         ran = parse_results(test.log.read_text(errors="replace"))
         if not ran:
