@@ -4,7 +4,8 @@
 //
 // The ports of the program are numbered: 0 to PORT_COUNT - 1 are the MACs, CPU_PORT is the host's first interface. Packets
 // from the host's other interfaces are discarded, so are those to any other port. The streams share the bus of the design: one
-// that is not ready delays the others.
+// that is not ready delays the others. QUEUE_WORDS words from each MAC wait here: in front of them Corundum has 32, and what finds no room there
+// makes its packet bad, which is dropped.
 //
 // What a MAC has said about the time of a packet goes to the host with it, unless the program repeats packets or
 // computes checksums over payloads: then the time is zero.
@@ -13,6 +14,7 @@
 module @NAME@_corundum #(
     parameter int PORT_COUNT = 2,
     parameter bit [8:0] CPU_PORT = 9'd510,
+    parameter int QUEUE_WORDS = 512,
     parameter int PTP_TS_WIDTH = 96,
     parameter int TX_TAG_WIDTH = 16,
     parameter int AXIL_APP_CTRL_ADDR_WIDTH = 16,
@@ -103,21 +105,31 @@ module @NAME@_corundum #(
     logic [STREAMS*WIDTH-1:0] words;
     generate
         for (genvar p = 0; p < PORT_COUNT; p++) begin : ports
-            assign valid[p] = s_axis_sync_rx_tvalid[p];
-            assign last[p]  = s_axis_sync_rx_tlast[p];
             logic [STAMP_BITS-1:0] stamp;
             if (STAMPED) begin : stamped
                 assign stamp = s_axis_sync_rx_tuser[p*AXIS_SYNC_RX_USER_WIDTH+1+:STAMP_BITS];
             end else begin : unstamped
                 assign stamp = '0;
             end
-            assign words[p*WIDTH+:WIDTH] = {
-                stamp,
-                s_axis_sync_rx_tuser[p*AXIS_SYNC_RX_USER_WIDTH],
-                bytes_of(s_axis_sync_rx_tkeep[p*BUS_BYTES+:BUS_BYTES]),
-                s_axis_sync_rx_tdata[p*8*BUS_BYTES+:8*BUS_BYTES]
-            };
-            assign s_axis_sync_rx_tready[p] = ready[p];
+            hw_fifo #(
+                .WIDTH(WIDTH + 1),
+                .DEPTH(QUEUE_WORDS)
+            ) queue (
+                .clk,
+                .rst,
+                .in_valid(s_axis_sync_rx_tvalid[p]),
+                .in_ready(s_axis_sync_rx_tready[p]),
+                .in_data({
+                    s_axis_sync_rx_tlast[p],
+                    stamp,
+                    s_axis_sync_rx_tuser[p*AXIS_SYNC_RX_USER_WIDTH],
+                    bytes_of(s_axis_sync_rx_tkeep[p*BUS_BYTES+:BUS_BYTES]),
+                    s_axis_sync_rx_tdata[p*8*BUS_BYTES+:8*BUS_BYTES]
+                }),
+                .out_valid(valid[p]),
+                .out_ready(ready[p]),
+                .out_data({last[p], words[p*WIDTH+:WIDTH]})
+            );
         end
     endgenerate
     // The host learns that a packet has left as soon as it is here.
