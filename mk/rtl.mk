@@ -32,7 +32,7 @@ synthesis-rtl: fpga-tools
 
 ## test-rtl-long: all packet tests, a million SCION packets, and the border router in a network; some hours
 test-rtl-long: braccept-rtl
-	tests/rtl/.venv/bin/python tests/rtl/designs.py validator-ecp5 scion-ecp5
+	tests/rtl/.venv/bin/python tests/rtl/designs.py validator-ecp5 scion-ecp5 openflow-ecp5
 	$(CARGO) test --workspace --profile bench --test it -- --ignored the_documentation_says
 	HOPWRIGHT_STF=all HOPWRIGHT_SEEDS=0..500 HOPWRIGHT_PACKETS=500000 $(CARGO) test --workspace --profile bench --test it simulation -- --ignored
 	HOPWRIGHT_HARDWARE=1 python3 tests/rina/engines_test.py -k hardware

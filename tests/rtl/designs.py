@@ -30,6 +30,7 @@ SMALL = {
 LARGE = {
     "validator-ecp5": ("p4/validator/validator.p4", "ecp5-85-512", "ecp5"),
     "scion-ecp5": ("p4/scion/border_router.p4", "ecp5-85-512", "ecp5"),
+    "openflow-ecp5": ("p4/router/openflow.p4", "ecp5-85-512", "ecp5"),
 }
 DESIGNS = SMALL | LARGE
 
