@@ -120,8 +120,8 @@ fn pipelines(info: &P4Info) -> Vec<Pipeline<'_>> {
     });
     let mut all: Vec<Pipeline<'_>> = Vec::new();
     let lists: Vec<_> = lists.collect();
-    // Of two pipelines, each is in half of the pipes.
-    let pipes = if lists.len() == 2 { 4 } else { lists.len() };
+    // Of two pipelines, each is in half of the pipes. A pipe without one has an empty list.
+    let pipes = if lists.len() == 2 && lists.iter().all(|list| !list.is_empty()) { 4 } else { lists.len() };
     for (pipe, list) in (0u8..).zip(lists.iter().cycle().take(pipes)) {
         let mut texts = list.iter().filter_map(|expression| match &expression.value {
             Some(Value::StringValue(text)) => Some(text.as_str()),
