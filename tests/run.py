@@ -198,9 +198,17 @@ def made() -> list[str]:
 def run_beside(targets: list[str], results: Results, low: bool) -> None:
     """Runs targets one after the other, with low priority unless something else keeps the processors busy on purpose."""
     for target in BESIDE:
-        if target in targets and not results.stopped:
-            run(target, made(), results, low)
-        results.ended[target].set()
+        try:
+            if target in targets and not results.stopped:
+                run(target, made(), results, low)
+        except Exception as error:
+            # In a thread nobody else hears of it.
+            with results.lock:
+                results.failed.append(target)
+                print(f"── {target}: FAILED: {error}", flush=True)
+        finally:
+            # A stage may wait for it.
+            results.ended[target].set()
 
 
 def run_stage(stage: Stage, results: Results) -> None:
@@ -255,6 +263,8 @@ def run_stages(stages: list[Stage], results: Results, busy: int, beside: list[st
             print(f"── {stage.what}: {time.monotonic() - begin:.0f} s, processors {processors.busy():.0%} busy", flush=True)
             if stage.needed and any(target in results.failed for target in targets):
                 return False
+        if lane.ident:
+            lane.join()
     except BaseException:
         results.end()
         raise

@@ -103,6 +103,13 @@ measures:
             self.assertEqual((sorted(results.passed), results.failed), (["compile", "first", "measures", "network", "unit-computing"], []),
                              printed.getvalue())
 
+    def test_what_cannot_be_run_beside_stages_has_failed_and_nobody_waits_for_it(self):
+        results = run.Results()
+        with mock.patch.object(run, "run", side_effect=OSError("no space")), contextlib.redirect_stdout(io.StringIO()):
+            run.run_beside(run.BESIDE, results, low=True)
+        self.assertEqual(results.failed, run.BESIDE)
+        self.assertTrue(all(ended.is_set() for ended in results.ended.values()))
+
     def test_what_failed_is_known_and_ends_the_run_only_if_the_rest_needs_it(self):
         results = self.stage(1, 0.1, ["fails", "a"], jobs=2)
         self.assertEqual((results.failed, results.passed, self.went_on), (["fails"], ["a"], True))
