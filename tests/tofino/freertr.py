@@ -24,7 +24,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path += [str(HERE.parent / "conformance"), str(HERE.parent / "conformance/suites")]
-HOPWRIGHT = os.environ.get("HOPWRIGHT", HERE.parents[1] / "target/release/hopwright")
+# Other folders become the current one, of this process and of those that it starts.
+HOPWRIGHT = os.environ["HOPWRIGHT"] = os.path.abspath(os.environ.get("HOPWRIGHT", HERE.parents[1] / "target/release/hopwright"))
 RARE = "misc/p4bf"
 CPU_PORT = 64
 SERVER = ("127.0.0.1", 50052)
