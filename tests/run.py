@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import contextlib
 import os
 import re
 import signal
@@ -106,7 +107,9 @@ class Results:
         """Asks what is running to end: tests remove their namespaces then."""
         self.stopped = True
         for child in list(self.running):
-            os.killpg(child.pid, signal.SIGTERM)
+            # One may just have ended.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGTERM)
 
     def begin(self, child: subprocess.Popen) -> None:
         """Knows a session, which ends with the others."""
