@@ -267,7 +267,9 @@ def run_stages(stages: list[Stage], results: Results, busy: int, beside: list[st
             if stage.needed and any(target in results.failed for target in targets):
                 return False
         if lane.ident:
-            lane.join()
+            # A signal that interrupts `join` would make Python take the thread for one that has ended.
+            for ended in results.ended.values():
+                ended.wait()
     except BaseException:
         results.end()
         raise
