@@ -37,6 +37,14 @@ fn sent(machine: &mut DataPlaneEngine, packet: [u8; 2]) -> Option<u16> {
     machine.process(0, &packet, 1).unwrap().sent.first().map(|sent| sent.0)
 }
 
+/// Profiles packets.
+fn profile(machine: &mut DataPlaneEngine, packet: [u8; 2]) {
+    machine.vdp.start_profiling(20).unwrap();
+    for _ in 0..20 {
+        sent(machine, packet);
+    }
+}
+
 #[test]
 fn equal_programs_share_the_code_of_their_traces_and_nothing_else() {
     let compiled = compile_text("shared.p4", PROGRAM, &Default::default(), true);
@@ -52,12 +60,10 @@ fn equal_programs_share_the_code_of_their_traces_and_nothing_else() {
         machine.vdp.control()[table].insert(TableEntry { matches, priority: 0, action }).unwrap();
     }
     let codes = machines.each_mut().map(|machine| {
-        machine.vdp.start_profiling(20).unwrap();
-        (0..20).for_each(|_| drop(sent(machine, [1, 7])));
-        let profile = machine.vdp.take_profile().unwrap();
-        let code = machine.vdp.compile_traces(&profile, &[]).unwrap().unwrap();
-        machine.vdp.start_profiling(20).unwrap();
-        (0..20).for_each(|_| drop(sent(machine, [1, 7])));
+        profile(machine, [1, 7]);
+        let profiled = machine.vdp.take_profile().unwrap();
+        let code = machine.vdp.compile_traces(&profiled, &[]).unwrap().unwrap();
+        profile(machine, [1, 7]);
         machine.vdp.respecialise().unwrap();
         code
     });
@@ -69,8 +75,7 @@ fn equal_programs_share_the_code_of_their_traces_and_nothing_else() {
     let left = |machine: &DataPlaneEngine| machine.vdp.traces().exits_by_site().iter().map(|it| it.1).sum::<u64>();
     assert_eq!((left(first), left(second)), (0, 1));
     // Other paths have other code.
-    second.vdp.start_profiling(20).unwrap();
-    (0..20).for_each(|_| drop(sent(second, [2, 7])));
+    profile(second, [2, 7]);
     let other = second.vdp.take_profile().unwrap();
     let other = second.vdp.compile_traces(&other, &[]).unwrap().unwrap();
     assert!(!Arc::ptr_eq(&codes[1], &other));
