@@ -82,6 +82,7 @@ class Handler:
         self.waiting = collections.deque()
         self.limit = waiting
         self.some = asyncio.Event()
+        self.sending = asyncio.Lock()
         self.counts = collections.Counter(packets_in=0, lost=0, decisions=0, undecided=0, sent_back=0, expired=0)
 
     async def run(self, ready):
@@ -130,7 +131,7 @@ class Handler:
             codes = {at: detail.canonical_code.name for at, detail in error.details.items()}
             failed.update(entries[at][0] for at, code in codes.items() if code not in ("OK", "ALREADY_EXISTS"))
         back = [packet for packet in batch if packet["key"] not in failed]
-        await self.sw.write([fy.P4PacketOut(p.payload, port=PROCESS, ingress_port=p["port"]) for p in back])
+        await self.send([fy.P4PacketOut(p.payload, port=PROCESS, ingress_port=p["port"]) for p in back])
         self.counts["decisions"] += len(decisions) - len(failed)
         self.counts["undecided"] += len(batch) - len(back)
         self.counts["sent_back"] += len(back)
@@ -141,7 +142,12 @@ class Handler:
             self.counts["refused"] += 1
             again = p4r.StreamMessageRequest(packet=message.error.packet_out.packet_out)
             loop = asyncio.get_running_loop()
-            loop.call_later(0.01, lambda: self.sw.create_task(self.sw.write([again])))
+            loop.call_later(0.01, lambda: self.sw.create_task(self.send([again])))
+
+    async def send(self, messages):
+        """Sends packets to the switch, from one task at a time: gRPC ends a stream to which two tasks write."""
+        async with self.sending:
+            await self.sw.write(messages)
 
     async def forget(self):
         async for notification in self.sw.read_idle_timeouts(queue_size=BATCH):
