@@ -161,7 +161,7 @@ def codes(diagnostics):
     return [d.code for d in diagnostics]
 
 
-@pytest_lsp.fixture(config=ClientServerConfig(server_command=[HOPWRIGHT, "lsp", "--stdio"]))
+@pytest_lsp.fixture(config=ClientServerConfig(server_command=[str(HOPWRIGHT), "lsp", "--stdio"]))
 async def client(lsp_client: LanguageClient, tmp_path):
     os.environ.setdefault("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "project"
