@@ -4,7 +4,7 @@
 Each stage is a list of make targets, some of which run side by side. A failure does not end the run: all targets run. Each target's
 output goes to a file; it is shown when the target fails, otherwise only its last lines are. Compilers, and tests that do nothing but
 compute, run one after the other with the lowest priority beside the stages: they take what those leave of the processors. A stage of
-tests that measure waits until they have ended.
+tests that count packets waits until all tests are compiled, and one of tests that measure until nothing runs beside it.
 
 A table at the end has what each target took, and how much of that it kept a processor busy: the rest it waited.
 """
@@ -72,14 +72,17 @@ BESIDE = ["compile", "unit-computing", "rtl-computing", "stf"]
 STAGES = [
     # The command, and what the tests talk to: packages are installed while the compiler runs.
     Stage("build", 2, ["hopwright", "tools", "rina-api"], needed=True),
-    # Networks of namespaces, and clients of our services, mostly wait, for timers and for each other.
+    # Clients of our services wait for answers. A compiler beside them makes them slow, and nothing else.
+    Stage("clients", 4, [
+        "p4runtime", "test-starts", "test-switchblade", "test-thrift", "test-bfruntime", "tutorial", "test-authentication", "test-pages"],
+        most=6, only_root=True),
+    # Networks of namespaces mostly wait, for timers and for each other. They count packets.
     Stage("networks", 4, [
-        "test-ip", "network-mixes", "test-rina", "test-page", "test-openflow", "test-agents-take-over", "network-jumbo", "p4runtime", "test-reload",
-        "test-starts", "test-epic", "network-workers", "test-tcp", "test-switchblade", "test-thrift", "test-underlay", "network-ours", "test-migrate",
-        "network-tap", "network-mixed", "test-management", "test-switch", "test-bfruntime", "test-local-topology", "test-four-routers", "test-tenant",
-        "test-int", "test-monitoring", "test-operation", "tutorial", "test-authentication", "test-pages", "test-bmv2"],
-        most=7, only_root=True),
-    # Tests of devices, threads and clocks, and small ones of the command. Cargo's are compiled then.
+        "test-ip", "network-mixes", "test-rina", "test-page", "test-openflow", "test-agents-take-over", "network-jumbo", "test-reload", "test-epic",
+        "network-workers", "test-tcp", "test-underlay", "network-ours", "test-migrate", "network-tap", "network-mixed", "test-management",
+        "test-switch", "test-local-topology", "test-four-routers", "test-tenant", "test-int", "test-monitoring", "test-operation", "test-bmv2"],
+        most=7, only_root=True, after="compile"),
+    # Tests of devices, threads and clocks, and small ones of the command.
     Stage("rest", 2, ["unit-waiting", "rtl-boards", "test-agent", "test-dist", "test-lsp", "docs"], most=4, only_root=True, after="compile",
           anybody=["unit-waiting", "rtl-boards", "test-dist", "test-lsp", "docs"]),
     # A router under load, one that has to answer within the 250 ms that braccept waits, and one with more neighbours than a machine may
