@@ -68,7 +68,7 @@ pub struct TracePass(Never);
 pub struct Unsupported(Never);
 
 /// There are no traces, and no exits from them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ExitSites(());
 
 pub mod trace_ir {

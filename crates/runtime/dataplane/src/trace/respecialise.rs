@@ -140,7 +140,8 @@ impl VirtualDataPlane {
     }
 
     /// Compiles traces of the most frequent paths of a profile, without some passes, and does not publish them. The code must not
-    /// run after the data plane is dropped. Data planes with the same machine code share the traces of the same paths. `None` if fewer than half of the packets would complete a trace.
+    /// run after the data plane is dropped. Data planes with the same machine code share the traces of the same paths. `None` if
+    /// fewer than half of the packets would complete a trace.
     ///
     /// # Errors
     /// The traces cannot be compiled.

@@ -10,12 +10,11 @@ use crate::jit::{ExitSites, Path, TraceCode, TracePass, Unsupported};
 
 /// The traces of all data planes with the same machine code, and the places of their side exits.
 #[derive(Default)]
-pub(crate) struct SharedTraces(Mutex<Known>);
-
-#[derive(Default)]
-struct Known {
-    sites: ExitSites,
-    traces: Vec<Shareable>,
+pub(crate) struct SharedTraces {
+    /// Locked while traces are compiled.
+    traces: Mutex<Vec<Shareable>>,
+    /// Locked for moments: who reads counts does not wait for a compiler.
+    sites: Mutex<ExitSites>,
 }
 
 /// Traces that may be in use, and what they were compiled from.
@@ -48,8 +47,7 @@ impl SharedTraces {
         without: &[TracePass],
         compile: impl FnOnce(&mut ExitSites) -> Result<Option<TraceCode>, Unsupported>,
     ) -> Result<Option<Arc<TraceCode>>, Unsupported> {
-        let mut known = lock(&self.0);
-        let Known { sites, traces } = &mut *known;
+        let mut traces = lock(&self.traces);
         let repeatable: Vec<bool> = attributes.iter().map(|it| it.repeatable).collect();
         let shareable = attributes.iter().all(|it| it.block.is_none());
         traces.retain(|it| it.code.strong_count() > 0);
@@ -57,7 +55,9 @@ impl SharedTraces {
         if let Some(code) = fitting.find_map(|it| it.code.upgrade()) {
             return Ok(Some(code));
         }
-        let code = compile(sites)?.map(Arc::new);
+        let mut sites = lock(&self.sites).clone();
+        let code = compile(&mut sites)?.map(Arc::new);
+        *lock(&self.sites) = sites;
         if let Some(code) = code.as_ref().filter(|_| shareable) {
             let (code, paths, without) = (Arc::downgrade(code), paths.to_vec(), without.to_vec());
             traces.push(Shareable { code, paths, repeatable, without });
@@ -67,6 +67,6 @@ impl SharedTraces {
 
     /// The places of side exits by number, see [`ExitSites::texts`].
     pub(crate) fn exit_sites(&self) -> Vec<String> {
-        lock(&self.0).sites.texts().to_vec()
+        lock(&self.sites).texts().to_vec()
     }
 }
