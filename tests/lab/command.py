@@ -59,7 +59,7 @@ def hopwright(*args, ok=True) -> str:
 
 
 def alive(process, said) -> bool:
-    """Whether a process runs, for who waits for something of it: it fails, with what it `said`, if it has ended."""
+    """True while a process runs. Fails with its output, which `said` returns, once it has ended, so that nobody waits for it any longer."""
     if process.poll() is not None:
         raise Failed(f"a process has ended with {process.returncode}:\n{said()}")
     return True

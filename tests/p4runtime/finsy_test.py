@@ -312,10 +312,10 @@ class Basic(unittest.IsolatedAsyncioTestCase):
         incomplete = p4r.StreamMessageRequest(packet=p4r.PacketOut(payload=frame))
         await self.sw.write([incomplete])
 
-        async def told():
+        async def reported():
             return errors
 
-        await wait_until(told)
+        await wait_until(reported)
         self.assertEqual(errors[0].error.canonical_code, 3)
         self.assertEqual(errors[0].error.packet_out.packet_out.payload, frame)
 
